@@ -1,0 +1,2 @@
+//! Nothing is generated yet.
+fn main() {}

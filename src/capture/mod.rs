@@ -1,0 +1,1 @@
+//! The reconciler: index to projection to snapshot.

@@ -1,0 +1,14 @@
+//! Aether: the control plane that captures service-to-service traffic on Kubernetes.
+//!
+//! Data flows one way: objects come from a [`source`], the [`index`] makes a [`model`] of them,
+//! [`capture`] projects it and [`translate`] turns the projection into Envoy's resources, which
+//! [`xds`] serves. Nothing flows back but acknowledgements.
+
+pub mod capture;
+pub mod cli;
+pub mod index;
+pub mod model;
+pub mod run;
+pub mod source;
+pub mod translate;
+pub mod xds;

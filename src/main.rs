@@ -1,0 +1,2 @@
+//! aether.
+fn main() {}

@@ -1,0 +1,24 @@
+//! The plain types of the mesh: keys, services, pods, endpoints, findings and the projection.
+//!
+//! Nothing here knows where an object came from or how it is served: no kube, no tonic, no tokio
+//! (a test holds that). The rules behind each type are those of the project's contract.
+
+mod endpoint;
+mod finding;
+mod key;
+mod locality;
+mod names;
+mod pod;
+mod projection;
+mod protocol;
+mod service;
+
+pub use endpoint::{Endpoint, Health};
+pub use finding::{Finding, ObjectRef, Reason, Severity, quoted};
+pub use key::{KeyError, PodKey, ServiceKey, is_dns_label};
+pub use locality::{Locality, Place};
+pub use names::{DomainError, MeshNames};
+pub use pod::{MeshPod, Upstreams};
+pub use projection::{Projection, Records};
+pub use protocol::{HttpVersion, Protocol};
+pub use service::{MeshPort, MeshService, TrafficScope};

@@ -1,0 +1,28 @@
+//! Managed pods: whose proxies are served.
+
+use std::collections::BTreeSet;
+
+use super::{Place, PodKey, ServiceKey};
+
+/// The services that a pod calls, by `config.aether.io/upstreams`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub enum Upstreams {
+    /// No annotation: all of them.
+    #[default]
+    All,
+    /// What is listed; empty: none.
+    Listed(BTreeSet<ServiceKey>),
+}
+
+/// A pod whose own label puts it into the mesh.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct MeshPod {
+    /// The pod.
+    pub key: PodKey,
+    /// Where it runs.
+    pub place: Place,
+    /// Whether it has an IPv6 address, so that `[::1]` is redirected to as well.
+    pub ipv6: bool,
+    /// Which services it calls.
+    pub upstreams: Upstreams,
+}

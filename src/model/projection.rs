@@ -1,0 +1,57 @@
+//! The projection: everything that the proxies are told, before it takes Envoy's form.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use super::{Finding, MeshPod, MeshService, PodKey, ServiceKey};
+
+/// What the reconciler makes of all objects, whole and at every change. Parts that did not change
+/// are the same allocation as in the projection before, so that what is made of them can be kept.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Projection {
+    /// The services that hold their keys.
+    pub services: BTreeMap<ServiceKey, Arc<MeshService>>,
+    /// The managed pods.
+    pub pods: BTreeMap<PodKey, Arc<MeshPod>>,
+    /// What was found wrong on the way, sorted.
+    pub findings: Vec<Finding>,
+}
+
+/// The records of mesh-DNS.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Records {
+    /// IPv4 ClusterIP by key.
+    pub v4: BTreeMap<ServiceKey, Ipv4Addr>,
+    /// IPv6 ClusterIP by key.
+    pub v6: BTreeMap<ServiceKey, Ipv6Addr>,
+    /// Key by short name.
+    pub short: BTreeMap<Arc<str>, ServiceKey>,
+}
+
+impl Projection {
+    /// Key by short name, of the services that own theirs and have a mesh name at all.
+    pub fn short_names(&self) -> BTreeMap<Arc<str>, ServiceKey> {
+        let owners = self.services.values().filter(|s| s.owns_short_name && s.has_mesh_name());
+        owners.map(|s| (s.key.name.clone(), s.key.clone())).collect()
+    }
+
+    /// The records of mesh-DNS: key to ClusterIPs and short name to key. Headless and unallocated
+    /// Services have none.
+    pub fn records(&self) -> Records {
+        let mut records = Records { short: self.short_names(), ..Records::default() };
+        for service in self.services.values().filter(|s| s.has_mesh_name()) {
+            for ip in &service.cluster_ips {
+                match ip {
+                    IpAddr::V4(ip) => {
+                        records.v4.entry(service.key.clone()).or_insert(*ip);
+                    }
+                    IpAddr::V6(ip) => {
+                        records.v6.entry(service.key.clone()).or_insert(*ip);
+                    }
+                }
+            }
+        }
+        records
+    }
+}

@@ -1,0 +1,1 @@
+//! The projection, translated to Envoy's resources. Pure; never awaits.

@@ -1,0 +1,63 @@
+//! The snapshot: everything that is served, immutable, replaced whole by its one writer.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::{Kind, Layer, Lens, Stem};
+
+/// A resource of one node alone: a head of its own before a stem that others share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Own {
+    /// The type.
+    pub kind: Kind,
+    /// The resource's name, which the head bears too.
+    pub name: Arc<str>,
+    /// The encoded fields of its own.
+    pub head: Bytes,
+    /// The key of its tail in [`Snapshot::stems`].
+    pub stem: Arc<str>,
+}
+
+/// What tells one node's view from another's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeSpec {
+    /// The key of its tables in [`Snapshot::groups`].
+    pub group: Arc<str>,
+    /// The words that select forms, the most telling first.
+    pub lenses: Vec<Lens>,
+    /// Its own resources.
+    pub own: Vec<Own>,
+}
+
+/// The tables that a group of nodes sees: by type, the first layer that has a name counts.
+#[derive(Debug, Clone, Default)]
+pub struct Group {
+    layers: BTreeMap<Kind, Vec<Layer>>,
+}
+
+impl Group {
+    /// A group of layers by type.
+    pub fn new(layers: BTreeMap<Kind, Vec<Layer>>) -> Self {
+        Self { layers }
+    }
+
+    /// The layers of a type.
+    pub fn layers(&self, kind: Kind) -> &[Layer] {
+        self.layers.get(&kind).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Everything that is served at one time.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    /// Rises with every snapshot.
+    pub generation: u64,
+    /// Node by id.
+    pub nodes: Arc<BTreeMap<Arc<str>, Arc<NodeSpec>>>,
+    /// Group by key.
+    pub groups: BTreeMap<Arc<str>, Arc<Group>>,
+    /// Stem by key.
+    pub stems: BTreeMap<Arc<str>, Stem>,
+}

@@ -1,0 +1,150 @@
+//! Views: what one proxy sees of a snapshot. Nothing here is stored for each proxy.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::{Entry, Group, Kind, Lens, NodeSpec, Resource, Snapshot, Table, field};
+
+/// A table, seen as it is or through a prefix.
+#[derive(Debug, Clone)]
+pub struct Layer {
+    table: Arc<Table>,
+    prefix: Option<Arc<str>>,
+}
+
+impl Layer {
+    /// The table as it is.
+    pub fn plain(table: Arc<Table>) -> Self {
+        Self { table, prefix: None }
+    }
+
+    /// A table of stems under names that begin with `prefix`; each resource bears its whole name
+    /// in field 1, before the stem.
+    pub fn prefixed(table: Arc<Table>, prefix: impl Into<Arc<str>>) -> Self {
+        Self { table, prefix: Some(prefix.into()) }
+    }
+
+    /// Whether both show the very same table in the same way.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.table, &other.table) && self.prefix == other.prefix
+    }
+
+    /// The name as this layer shows it.
+    fn shown(&self, name: &Arc<str>) -> Arc<str> {
+        match &self.prefix {
+            None => name.clone(),
+            Some(prefix) => format!("{prefix}{name}").into(),
+        }
+    }
+
+    /// The resource of a shown name.
+    fn get(&self, name: &str, lenses: &[Lens]) -> Option<Resource> {
+        let inner = match &self.prefix {
+            None => name,
+            Some(prefix) => name.strip_prefix(prefix.as_ref())?,
+        };
+        Some(self.resource(self.table.get(inner)?, name, lenses))
+    }
+
+    fn resource(&self, entry: &Entry, name: &str, lenses: &[Lens]) -> Resource {
+        match entry {
+            Entry::Plain(resource) => resource.clone(),
+            Entry::Stem(stem) => {
+                let head = field::only(1, name.as_bytes());
+                Resource::headed(self.table.kind(), name, head, stem)
+            }
+            Entry::Composed(composed) => composed.resource().clone(),
+            Entry::ByLens { forms, other } => {
+                let form = lenses.iter().find_map(|lens| forms.get(lens)).unwrap_or(other);
+                self.resource(form, name, lenses)
+            }
+        }
+    }
+
+    /// All resources that layers show by name; of one name, that of the first layer counts.
+    pub(super) fn union(layers: &[Self]) -> BTreeMap<Arc<str>, Resource> {
+        let mut all = BTreeMap::new();
+        for layer in layers.iter().rev() {
+            for (name, entry) in layer.table.entries() {
+                let name = layer.shown(name);
+                let resource = layer.resource(entry, &name, &[]);
+                all.insert(name, resource);
+            }
+        }
+        all
+    }
+}
+
+/// What one proxy sees of one snapshot, over one protocol.
+#[derive(Debug, Clone)]
+pub struct View {
+    snapshot: Arc<Snapshot>,
+    node: Arc<NodeSpec>,
+    group: Arc<Group>,
+    lenses: Arc<[Lens]>,
+}
+
+impl View {
+    /// The view of a node that the snapshot knows; `None` for one that still waits. `protocol` is
+    /// the lens of the stream's protocol, which comes before the node's own.
+    pub fn new(snapshot: &Arc<Snapshot>, node_id: &str, protocol: &Lens) -> Option<Self> {
+        let node = snapshot.nodes.get(node_id)?;
+        let group = snapshot.groups.get(&node.group)?;
+        let lenses = std::iter::once(protocol).chain(&node.lenses).cloned().collect();
+        Some(Self { snapshot: snapshot.clone(), node: node.clone(), group: group.clone(), lenses })
+    }
+
+    /// The snapshot's generation.
+    pub fn generation(&self) -> u64 {
+        self.snapshot.generation
+    }
+
+    /// The resource of a name.
+    pub fn get(&self, kind: Kind, name: &str) -> Option<Resource> {
+        let own = self.node.own.iter().find(|own| own.kind == kind && *own.name == *name);
+        if let Some(own) = own {
+            let stem = self.snapshot.stems.get(&own.stem)?;
+            return Some(Resource::headed(kind, own.name.clone(), own.head.clone(), stem));
+        }
+        self.group.layers(kind).iter().find_map(|layer| layer.get(name, &self.lenses))
+    }
+
+    /// All names that a wildcard takes in, sorted.
+    pub fn names(&self, kind: Kind) -> BTreeSet<Arc<str>> {
+        let own = self.node.own.iter().filter(|own| own.kind == kind).map(|own| own.name.clone());
+        let layers = self.group.layers(kind).iter();
+        own.chain(layers.flat_map(|l| l.table.entries().keys().map(|name| l.shown(name)))).collect()
+    }
+
+    /// The names that may differ from what this node saw at a generation, its own included;
+    /// `None` where that is not remembered, and everything must be compared.
+    pub fn changed_since(&self, kind: Kind, generation: u64) -> Option<BTreeSet<Arc<str>>> {
+        let own = self.node.own.iter().filter(|own| own.kind == kind).map(|own| own.name.clone());
+        let mut names: BTreeSet<_> = own.collect();
+        for layer in self.group.layers(kind) {
+            let changed = layer.table.changed_since(generation)?;
+            names.extend(changed.map(|name| layer.shown(name)));
+        }
+        Some(names)
+    }
+
+    /// Whether two views of one node differ in more than the content of their tables: then
+    /// `changed_since` does not tell everything, and everything must be compared.
+    pub fn same_shape(&self, other: &Self) -> bool {
+        let names = |view: &Self| view.node.own.iter().map(|o| o.name.clone()).collect::<Vec<_>>();
+        self.lenses == other.lenses
+            && self.node.group == other.node.group
+            && names(self) == names(other)
+            && self.group.same_shape(&other.group)
+    }
+}
+
+impl Group {
+    /// Whether the same prefixes stand over as many tables.
+    fn same_shape(&self, other: &Self) -> bool {
+        Kind::ALL.into_iter().all(|kind| {
+            let (a, b) = (self.layers(kind), other.layers(kind));
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.prefix == b.prefix)
+        })
+    }
+}
