@@ -5,6 +5,8 @@
 
 mod reconciler;
 mod task;
+#[cfg(test)]
+mod tests;
 
 pub use reconciler::{Outcome, Reconciler};
 pub use task::{run, spawn};

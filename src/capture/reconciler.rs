@@ -56,9 +56,10 @@ impl Reconciler {
     /// snapshot: an empty mesh is a projection too.
     pub fn reconcile(&mut self) -> Outcome {
         let projection = self.index.project(self.projection.as_ref());
-        let same = self.projection.as_ref().is_some_and(|old| {
-            old.services == projection.services && old.pods == projection.pods
-        });
+        let same = self
+            .projection
+            .as_ref()
+            .is_some_and(|old| old.services == projection.services && old.pods == projection.pods);
         let snapshot = (!same).then(|| {
             let translated = self.translator.translate(&projection);
             self.of_translation = translated.findings;
