@@ -175,10 +175,10 @@ fn anchors_work_and_bombs_do_not() {
     let manifest = read("a.yaml", text.as_bytes());
     assert_eq!(ids(&manifest), ["Service default/a"], "{:?}", manifest.problems);
     let mut bomb = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
-    for level in 1..12 {
+    bomb.extend((1..12).map(|level| {
         let inner = vec![format!("*a{}", level - 1); 10].join(",");
-        bomb.push_str(&format!("a{level}: &a{level} [{inner}]\n"));
-    }
+        format!("a{level}: &a{level} [{inner}]\n")
+    }));
     let long = format!("a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), vec!["*a"; 60].join(","));
     for text in [bomb, long] {
         let manifest = read("a.yaml", text.as_bytes());
@@ -224,9 +224,9 @@ proptest! {
 
     #[test]
     fn damaged_manifests_never_panic(cut in 0usize..300, with in "[\\[\\]{}:,*&!|>'\"%@`\\-\n #]{0,4}") {
-        let cut = cut.min(TWO.len());
-        read("a.yaml", format!("{}{with}{}", &TWO[..cut], &TWO[cut..]).as_bytes());
-        read("a.yaml", format!("{}{with}", &TWO[..cut]).as_bytes());
+        let (before, after) = TWO.split_at(cut.min(TWO.len()));
+        read("a.yaml", format!("{before}{with}{after}").as_bytes());
+        read("a.yaml", format!("{before}{with}").as_bytes());
     }
 
     #[test]
