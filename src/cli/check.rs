@@ -74,7 +74,9 @@ fn write(findings: &[Finding], json: bool, out: &mut impl Write) -> io::Result<(
             });
             writeln!(out, "{object}")?;
         } else {
-            writeln!(out, "{finding}")?;
+            // What a user wrote may hold a line break; a finding is one line all the same.
+            let line = finding.to_string().replace(char::is_control, " ");
+            writeln!(out, "{line}")?;
         }
     }
     out.flush()
@@ -132,6 +134,18 @@ mod tests {
         assert_eq!(summary(&[finding(Problem, "a")]), "1 problem, 0 warnings");
         let two = [finding(Warning, "a"), finding(Warning, "b")];
         assert_eq!(summary(&two), "0 problems, 2 warnings");
+    }
+
+    #[test]
+    fn text_has_one_finding_a_line_whatever_it_quotes() {
+        let mut out = Vec::new();
+        write(&[finding(Severity::Problem, "a")], false, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(
+            text,
+            "problem ConflictingKey: Service shop/a (a.yaml#2), metadata.annotations: \
+             another one has a name; rename it\n"
+        );
     }
 
     #[test]

@@ -13,9 +13,6 @@ use crate::model::MeshNames;
 use crate::translate::{CaptureMode, DnsFilter};
 use crate::{index, translate};
 
-/// The namespaces that are never touched, whatever is configured.
-const NEVER_TOUCHED: [&str; 3] = ["kube-system", "kube-public", "kube-node-lease"];
-
 /// Where objects come from.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Source of objects")]
@@ -114,21 +111,18 @@ impl Shaping {
     pub fn settings(&self) -> Result<(translate::Settings, index::Settings)> {
         let names = MeshNames::new(&self.mesh_domain, &self.cluster_domain)
             .context("--mesh-domain and --cluster-domain")?;
-        let fixed = NEVER_TOUCHED.map(str::to_owned).into_iter();
-        let configured = self.excluded_namespaces.0.iter().chain(&self.own_namespace.0).cloned();
-        let index = index::Settings {
-            names: names.clone(),
-            never_touched: fixed.chain(configured).collect(),
-        };
+        let ports: Vec<u16> = self.server_first_ports.0.iter().copied().collect();
+        let inspects = self.capture_mode == CaptureMode::RedirectAll;
+        let index = index::Settings::new(
+            names.clone(),
+            self.excluded_namespaces.0.iter().chain(&self.own_namespace.0).map(String::as_str),
+            if inspects { ports.clone() } else { Vec::new() },
+        );
         let dns = self
             .dns_filter
             .then(|| DnsFilter { upstream: self.dns_upstream.clone().unwrap_or_default().0 });
-        let translate = translate::Settings {
-            names,
-            mode: self.capture_mode,
-            server_first_ports: self.server_first_ports.0.iter().copied().collect(),
-            dns,
-        };
+        let translate =
+            translate::Settings { names, mode: self.capture_mode, server_first_ports: ports, dns };
         Ok((translate, index))
     }
 }

@@ -13,6 +13,9 @@ use crate::{index, run, translate};
 /// Where proxies connect unless it is said otherwise.
 pub const DEFAULT_SOCKET: &str = "/run/aether/xds.sock";
 
+/// The heading of the options that say where proxies connect.
+const PROXIES: &str = "Where proxies connect";
+
 /// Serve proxies over xDS, following the manifests as they change.
 #[derive(Debug, Clone, Args)]
 pub struct Serve {
@@ -24,13 +27,13 @@ pub struct Serve {
         long,
         env = "AETHER_XDS_ADDRESS",
         value_name = "ADDRESS",
-        default_value = "127.0.0.1:18000"
-    )]
+        default_value = "127.0.0.1:18000",
+          help_heading = PROXIES)]
     xds_address: Address,
 
     /// Unix socket for proxies over xDS, or `none`
     /// [default: /run/aether/xds.sock; where that one cannot be made, a warning, and TCP alone].
-    #[arg(long, env = "AETHER_XDS_SOCKET", value_name = "PATH")]
+    #[arg(long, env = "AETHER_XDS_SOCKET", value_name = "PATH", help_heading = PROXIES)]
     xds_socket: Option<Socket>,
 
     #[command(flatten)]

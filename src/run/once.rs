@@ -49,7 +49,7 @@ pub fn once(
         }
         index.apply(change);
     }
-    let projection = index.project();
+    let projection = index.project(None);
     let translated = Translator::new(translate).translate(&projection);
     findings.extend(projection.findings.iter().cloned());
     findings.extend(translated.findings);

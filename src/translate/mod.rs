@@ -20,7 +20,7 @@ impl std::str::FromStr for CaptureMode {
         match text {
             "redirect-all" => Ok(Self::RedirectAll),
             "scoped" => Ok(Self::Scoped),
-            _ => Err(format!("{text}")),
+            _ => Err(text.to_owned()),
         }
     }
 }

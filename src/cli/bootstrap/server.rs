@@ -1,25 +1,16 @@
-//! `aether bootstrap`: what an Envoy needs in order to ask for everything else.
-//!
-//! The files in `envoy/` are what this prints, with comments on each choice; a test holds them
-//! equal.
+//! How Envoy reaches us: the cluster and the stream.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 
-use anyhow::{Context, Result};
-use clap::{Args, ValueEnum};
-use envoy_types::pb::envoy::config::bootstrap::v3::bootstrap::{
-    DeferredStatOptions, DynamicResources, StaticResources,
-};
-use envoy_types::pb::envoy::config::bootstrap::v3::{self as envoy, Admin};
+use anyhow::Result;
 use envoy_types::pb::envoy::config::cluster::v3::{
     Cluster, UpstreamConnectionOptions, cluster::ClusterDiscoveryType, cluster::DiscoveryType,
 };
 use envoy_types::pb::envoy::config::core::v3::{
     self as core, AggregatedConfigSource, ApiConfigSource, ApiVersion, BackoffStrategy,
-    ConfigSource, GrpcService, Http2ProtocolOptions, KeepaliveSettings, Node, RetryPolicy,
-    TcpKeepalive, address, api_config_source::ApiType, config_source::ConfigSourceSpecifier,
-    grpc_service, socket_address::PortSpecifier,
+    ConfigSource, GrpcService, Http2ProtocolOptions, KeepaliveSettings, RetryPolicy, TcpKeepalive,
+    address, api_config_source::ApiType, config_source::ConfigSourceSpecifier, grpc_service,
+    socket_address::PortSpecifier,
 };
 use envoy_types::pb::envoy::config::endpoint::v3::{
     ClusterLoadAssignment, Endpoint, LbEndpoint, LocalityLbEndpoints, lb_endpoint::HostIdentifier,
@@ -30,143 +21,18 @@ use envoy_types::pb::envoy::extensions::upstreams::http::v3::{
 use envoy_types::pb::google::protobuf::{Any, Duration, UInt32Value};
 use prost::Message;
 
-use super::serve::DEFAULT_SOCKET;
-use super::values::{Host, HostPort, Socket};
-use crate::descriptors;
-use crate::model::NodeId;
+use super::{Protocol, Server, utf8};
+use crate::cli::values::{Host, HostPort};
 
 /// The name of the cluster that is us.
 const XDS_CLUSTER: &str = "aether_xds";
+
+/// The key and type of a cluster's HTTP options.
 const HTTP_OPTIONS: &str = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
-
-/// Print an Envoy bootstrap for a node, as JSON.
-///
-/// Start Envoy with it as uid 1337, which the redirection in the pod skips:
-/// envoy --drain-time-s 30 -c bootstrap.json
-#[derive(Debug, Clone, Args)]
-pub struct Bootstrap {
-    /// Whose Envoy it is: pod/<namespace>/<name> or node/<node name>.
-    #[arg(long, env = "AETHER_NODE", value_name = "ID")]
-    node: NodeId,
-
-    /// Unix socket of `aether serve` [default: /run/aether/xds.sock, unless --xds-address is given].
-    #[arg(long, env = "AETHER_XDS_SOCKET", value_name = "PATH")]
-    xds_socket: Option<Socket>,
-
-    /// TCP address of `aether serve`, by IP address or name, in place of the Unix socket.
-    #[arg(
-        long,
-        env = "AETHER_XDS_ADDRESS",
-        value_name = "HOST:PORT",
-        conflicts_with = "xds_socket"
-    )]
-    xds_address: Option<HostPort>,
-
-    /// How Envoy asks: for changes alone (delta), or for the whole state of the world.
-    #[arg(
-        long,
-        env = "AETHER_PROTOCOL",
-        value_name = "PROTOCOL",
-        default_value = "delta",
-        value_enum
-    )]
-    protocol: Protocol,
-
-    #[command(flatten)]
-    admin: AdminSocket,
-}
-
-/// The two protocols of xDS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Protocol {
-    /// Incremental.
-    Delta,
-    /// State of the world.
-    Sotw,
-}
-
-/// Where Envoy's admin interface listens.
-#[derive(Debug, Clone, Args)]
-pub struct AdminSocket {
-    /// Unix socket of Envoy's admin interface, or `none`.
-    #[arg(
-        long,
-        env = "AETHER_ADMIN_SOCKET",
-        value_name = "PATH",
-        default_value = "/tmp/aether-admin.sock"
-    )]
-    admin_socket: Socket,
-}
-
-/// Where Envoy finds us.
-enum Server {
-    Unix(PathBuf),
-    Tcp(HostPort),
-}
-
-impl Bootstrap {
-    /// Prints it.
-    pub fn run(&self) -> Result<()> {
-        let bootstrap = self.bootstrap()?.encode_to_vec();
-        super::print(&descriptors::to_json("envoy.config.bootstrap.v3.Bootstrap", &bootstrap)?)
-    }
-
-    /// The bootstrap.
-    pub(super) fn bootstrap(&self) -> Result<envoy::Bootstrap> {
-        let server = match (&self.xds_address, &self.xds_socket) {
-            (Some(address), _) => Server::Tcp(address.clone()),
-            (None, None) => Server::Unix(DEFAULT_SOCKET.into()),
-            (None, Some(Socket::At(path))) => Server::Unix(path.clone()),
-            (None, Some(Socket::Off)) => {
-                anyhow::bail!("--xds-socket is off: name the server with --xds-address HOST:PORT")
-            }
-        };
-        Ok(envoy::Bootstrap {
-            node: Some(node(&self.node)),
-            admin: self.admin.admin()?,
-            static_resources: Some(StaticResources {
-                clusters: vec![xds_cluster(&server)?],
-                ..StaticResources::default()
-            }),
-            dynamic_resources: Some(DynamicResources {
-                ads_config: Some(ads(self.protocol)),
-                cds_config: Some(over_ads()),
-                lds_config: Some(over_ads()),
-                ..DynamicResources::default()
-            }),
-            deferred_stat_options: Some(DeferredStatOptions {
-                enable_deferred_creation_stats: true,
-            }),
-            ..envoy::Bootstrap::default()
-        })
-    }
-}
-
-impl AdminSocket {
-    /// The admin interface; `None` where it is off.
-    pub(super) fn admin(&self) -> Result<Option<Admin>> {
-        let Socket::At(path) = &self.admin_socket else { return Ok(None) };
-        // Its owner alone: whoever reaches it can drain the proxy.
-        let pipe = core::Pipe { path: utf8(path)?, mode: 0o600 };
-        let address = core::Address { address: Some(address::Address::Pipe(pipe)) };
-        Ok(Some(Admin { address: Some(address), ..Admin::default() }))
-    }
-}
-
-/// How Envoy introduces itself.
-pub(super) fn node(id: &NodeId) -> Node {
-    Node { id: id.to_string(), cluster: "aether".to_owned(), ..Node::default() }
-}
-
-/// A path as a message holds it.
-fn utf8(path: &std::path::Path) -> Result<String> {
-    let text = path.to_str().context("the path of a socket must be UTF-8")?;
-    Ok(text.to_owned())
-}
 
 /// Listeners or clusters over the aggregated stream, awaited for as long as it takes: an Envoy
 /// that gave up waiting would start without any, and let connections run into nothing.
-fn over_ads() -> ConfigSource {
+pub(super) fn over_ads() -> ConfigSource {
     ConfigSource {
         resource_api_version: ApiVersion::V3.into(),
         initial_fetch_timeout: Some(Duration::default()),
@@ -175,7 +41,8 @@ fn over_ads() -> ConfigSource {
     }
 }
 
-fn ads(protocol: Protocol) -> ApiConfigSource {
+/// The aggregated stream.
+pub(super) fn ads(protocol: Protocol) -> ApiConfigSource {
     let api_type = match protocol {
         Protocol::Delta => ApiType::DeltaGrpc,
         Protocol::Sotw => ApiType::Grpc,
@@ -202,7 +69,7 @@ fn ads(protocol: Protocol) -> ApiConfigSource {
 }
 
 /// The cluster over which Envoy reaches us.
-fn xds_cluster(server: &Server) -> Result<Cluster> {
+pub(super) fn cluster(server: &Server) -> Result<Cluster> {
     let (kind, address) = match server {
         Server::Unix(path) => {
             let pipe = core::Pipe { path: utf8(path)?, mode: 0 };
@@ -268,7 +135,6 @@ fn tcp_keepalive() -> UpstreamConnectionOptions {
         keepalive_probes: number(3),
         keepalive_time: number(30),
         keepalive_interval: number(5),
-        ..TcpKeepalive::default()
     };
     UpstreamConnectionOptions {
         tcp_keepalive: Some(keepalive),
