@@ -22,7 +22,8 @@ impl Subscription {
         } else if subscribe.is_empty() && kind.wildcard_by_default() {
             this.wildcard = Wildcard::Legacy;
         }
-        this.named = subscribe.iter().filter(|name| *name != "*").map(|s| s.as_str().into()).collect();
+        this.named =
+            subscribe.iter().filter(|name| *name != "*").map(|s| s.as_str().into()).collect();
         for (name, version) in initial {
             if this.covers(&name) {
                 let has = Version::parse(&version).map_or(Has::Unsure, Has::Version);

@@ -43,8 +43,7 @@ impl Order {
     pub(super) fn open(&self, kind: Kind, subs: &Subscriptions) -> bool {
         let early = matches!(kind, Kind::Cluster | Kind::Endpoints);
         let lacking = |kind| subs.get(&kind).is_some_and(|sub| sub.lacking());
-        early
-            || self.wanting.is_empty() && !lacking(Kind::Cluster) && !lacking(Kind::Endpoints)
+        early || self.wanting.is_empty() && !lacking(Kind::Cluster) && !lacking(Kind::Endpoints)
     }
 
     /// Whether a type may lose resources: what names them must have been accepted without them.
@@ -75,7 +74,8 @@ impl Order {
         match kind {
             Kind::Cluster => self.clusters(bundle, subs, view, now),
             Kind::Endpoints => {
-                for name in bundle.resources.iter().map(Resource::name).chain(bundle.removed.iter()) {
+                for name in bundle.resources.iter().map(Resource::name).chain(bundle.removed.iter())
+                {
                     self.wanting.remove(name);
                 }
             }
@@ -130,9 +130,9 @@ impl Order {
 
     /// Notes whether the later types are held back.
     pub(super) fn note(&mut self, subs: &Subscriptions, now: Instant) {
-        let held = [Kind::Listener, Kind::Routes, Kind::VirtualHost].into_iter().any(|kind| {
-            subs.get(&kind).is_some_and(|sub| sub.pending()) && !self.open(kind, subs)
-        });
+        let held = [Kind::Listener, Kind::Routes, Kind::VirtualHost]
+            .into_iter()
+            .any(|kind| subs.get(&kind).is_some_and(|sub| sub.pending()) && !self.open(kind, subs));
         self.held = held.then(|| self.held.unwrap_or(now));
     }
 

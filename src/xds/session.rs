@@ -154,9 +154,12 @@ impl Session {
             Wants::All(names) => self.want_all(kind, nonce, &names),
             Wants::Change { subscribe, unsubscribe, initial } => match self.subs.get_mut(&kind) {
                 Some(sub) => sub.change_delta(&subscribe, &unsubscribe),
-                None => self.subscribe(
-                    Subscription::first_delta(kind, &subscribe, &unsubscribe, initial),
-                ),
+                None => self.subscribe(Subscription::first_delta(
+                    kind,
+                    &subscribe,
+                    &unsubscribe,
+                    initial,
+                )),
             },
         }
         if kind == Kind::Endpoints {

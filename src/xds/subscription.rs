@@ -109,7 +109,8 @@ impl Subscription {
             if entry.is_none() && before == version {
                 continue;
             }
-            let same = entry.is_some_and(|owed| owed.now.as_ref().map(Resource::version) == version);
+            let same =
+                entry.is_some_and(|owed| owed.now.as_ref().map(Resource::version) == version);
             let (has, why) = match entry {
                 Some(owed) if same => (owed.has, owed.why),
                 Some(Owed { has, why: Why::Refused, .. }) => (*has, Why::Differs),
