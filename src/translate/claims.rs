@@ -68,6 +68,8 @@ impl Claims {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
     use super::*;
 
     fn claims(of: &[&str]) -> Arc<[Arc<str>]> {
