@@ -15,6 +15,7 @@ pub mod load;
 pub mod net;
 pub mod places;
 pub mod process;
+pub mod trace;
 pub mod wire;
 pub mod world;
 

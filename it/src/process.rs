@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{OnceLock, mpsc};
@@ -78,7 +79,8 @@ impl Spec {
         let out = File::options().create(true).append(true).open(&self.log)?;
         let mut command = Command::new(first);
         command.args(rest).args(&self.args).envs(self.env.iter().cloned());
-        command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out);
+        // In a group of its own: Ctrl-C is for us, who then end it.
+        command.process_group(0).stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out);
         Ok(command)
     }
 }
@@ -162,7 +164,8 @@ impl Drop for Process {
 
 /// Runs a program to its end and returns what it wrote on stdout; an error with what it wrote on stderr.
 pub fn output(command: &mut Command) -> Result<String> {
-    let done = command.stdin(Stdio::null()).output();
+    // In a group of its own: Ctrl-C is for us, who then undo what the program did.
+    let done = command.process_group(0).stdin(Stdio::null()).output();
     let done = done.with_context(|| format!("{command:?} could not be started: run it/setup"))?;
     if !done.status.success() {
         bail!("{command:?}: {}: {}", done.status, String::from_utf8_lossy(&done.stderr).trim());

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Once;
@@ -117,7 +118,11 @@ impl Drop for Netns {
 
 /// Runs a program to its end over this input.
 pub(super) fn feed(command: &mut Command, input: &str) -> Result<()> {
-    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let command = command
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().with_context(|| format!("{command:?}: run it/setup"))?;
     if let Some(mut stdin) = child.stdin.take() {
         stdin.write_all(input.as_bytes())?;
@@ -152,8 +157,8 @@ fn runtime(path: &Path) -> Result<Runtime> {
     Ok(runtime)
 }
 
-/// Removes the namespaces and folders of processes that are gone.
-fn sweep() {
+/// Removes the namespaces and folders of rigs whose process is gone, and ends what still runs in them.
+pub fn sweep() {
     let left = |folder: &str, prefix: &str| -> Vec<PathBuf> {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         entries

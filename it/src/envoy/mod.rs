@@ -18,6 +18,10 @@ use crate::places::{self, SIDECAR_USER};
 use crate::process::{Process, Spec};
 use crate::{eventually, process};
 
+/// A bootstrap that passes every redirected connection on to where it was going, with the stat prefix `passed`. It shows
+/// what redirection does on its own.
+pub const PASSTHROUGH: &str = include_str!("passthrough.json");
+
 /// An Envoy as a sidecar runs it: in the pod's namespace, as the sidecar's user, without capabilities, the admin
 /// interface on a Unix socket. Dropped, it is killed.
 #[derive(Debug)]
