@@ -4,6 +4,7 @@
 mod ask;
 mod stage;
 
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -24,18 +25,21 @@ struct Arguments {
 }
 
 #[tokio::main]
-async fn main() -> Result<()> {
+async fn main() -> Result<ExitCode> {
     let arguments = Arguments::parse();
     let (mut interrupt, mut terminate) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     // Whichever ends first, the play is dropped, and all that it started ends with it.
-    let (signal, code) = tokio::select! {
-        played = play(&arguments) => return played,
-        _ = interrupt.recv() => ("interrupted", 130),
-        _ = terminate.recv() => ("terminated", 143),
+    let (end, code) = tokio::select! {
+        played = play(&arguments) => match played {
+            Ok(()) => return Ok(ExitCode::SUCCESS),
+            Err(error) => (format!("the demo failed: {error:#}"), 1),
+        },
+        _ = interrupt.recv() => ("interrupted".to_owned(), 130),
+        _ = terminate.recv() => ("terminated".to_owned(), 143),
     };
-    println!("\n{signal}: everything that the demo started has ended");
-    std::process::exit(code);
+    eprintln!("\n{end}\n(everything that the demo started has ended)");
+    Ok(ExitCode::from(code))
 }
 
 async fn play(arguments: &Arguments) -> Result<()> {
