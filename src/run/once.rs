@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
-use crate::index::{self, Change, Index, Object};
+use crate::capture::Reconciler;
+use crate::index::{self, Change, Object};
 use crate::model::{Finding, PodKey, Projection};
 use crate::source::folder;
-use crate::translate::{self, Translator};
+use crate::translate;
 use crate::xds::Snapshot;
 
 /// The label that puts a pod into the mesh.
@@ -22,7 +23,7 @@ pub struct Once {
     pub projection: Projection,
     /// The snapshot made of it.
     pub snapshot: Arc<Snapshot>,
-    /// What the source, the index and the translation found wrong.
+    /// What the source, the index and the translation found wrong, sorted.
     pub findings: Vec<Finding>,
     /// Every pod that was read, managed or not, with what its label `aether.io/managed` says.
     pub pods: BTreeMap<PodKey, Option<String>>,
@@ -38,20 +39,19 @@ pub fn once(
     index: index::Settings,
 ) -> Result<Once> {
     let update = folder::load(manifests)?;
-    let mut index = Index::new(index);
-    let mut pods = BTreeMap::new();
-    let mut findings = update.findings;
-    for change in update.changes {
-        if let Change::Put { id, object: Object::Pod(pod), .. } = &change {
-            let labels = pod.metadata.labels.as_ref();
-            let managed = labels.and_then(|labels| labels.get(MANAGED)).cloned();
-            pods.insert(PodKey::new(id.namespace.clone(), id.name.clone()), managed);
-        }
-        index.apply(change);
-    }
-    let projection = index.project(None);
-    let translated = Translator::new(translate).translate(&projection);
-    findings.extend(projection.findings.iter().cloned());
-    findings.extend(translated.findings);
-    Ok(Once { projection, snapshot: translated.snapshot, findings, pods })
+    let pods = update.changes.iter().filter_map(pod).collect();
+    let mut reconciler = Reconciler::new(index, translate);
+    reconciler.apply(update);
+    let snapshot = reconciler.reconcile().snapshot.context("the first round gives a snapshot")?;
+    let projection = reconciler.projection().cloned().unwrap_or_default();
+    let findings = reconciler.findings().cloned().collect();
+    Ok(Once { projection, snapshot, findings, pods })
+}
+
+/// A pod that is put, with what its label says.
+fn pod(change: &Change) -> Option<(PodKey, Option<String>)> {
+    let Change::Put { id, object: Object::Pod(pod), .. } = change else { return None };
+    let labels = pod.metadata.labels.as_ref();
+    let managed = labels.and_then(|labels| labels.get(MANAGED)).cloned();
+    Some((PodKey::new(id.namespace.clone(), id.name.clone()), managed))
 }

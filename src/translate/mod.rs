@@ -1,57 +1,33 @@
 //! The projection, translated to Envoy's resources. Pure; never awaits.
-//! PLACEHOLDER of the cli branch: dropped at the merge.
-#![allow(missing_docs)]
+//!
+//! A [`Translator`] takes one projection after the other and returns the snapshot that is served.
+//! Every name, chain, domain and endpoint is sorted before it is encoded, so that equal state gives
+//! equal bytes and a change touches only what changed. What differs from proxy to proxy is never
+//! made for each: see [`crate::xds::Snapshot`].
 
-use std::net::SocketAddr;
-use std::sync::Arc;
+mod chains;
+mod checks;
+mod claims;
+mod cluster;
+mod dns;
+mod domains;
+mod endpoints;
+mod forwarded;
+mod hcm;
+mod http_options;
+mod listener;
+pub mod naming;
+mod proto;
+mod proxies;
+mod route_config;
+mod routes;
+mod service;
+mod settings;
+mod tables;
+mod translator;
 
-use crate::model::{Finding, MeshNames, Projection};
-use crate::xds;
+#[cfg(test)]
+mod tests;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CaptureMode {
-    RedirectAll,
-    Scoped,
-}
-
-impl std::str::FromStr for CaptureMode {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "redirect-all" => Ok(Self::RedirectAll),
-            "scoped" => Ok(Self::Scoped),
-            _ => Err(text.to_owned()),
-        }
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DnsFilter {
-    pub upstream: Vec<SocketAddr>,
-}
-
-#[derive(Debug, Clone)]
-pub struct Settings {
-    pub names: MeshNames,
-    pub mode: CaptureMode,
-    pub server_first_ports: Vec<u16>,
-    pub dns: Option<DnsFilter>,
-}
-
-#[derive(Debug)]
-pub struct Translated {
-    pub snapshot: Arc<xds::Snapshot>,
-    pub findings: Vec<Finding>,
-}
-
-#[derive(Debug)]
-pub struct Translator(#[allow(dead_code)] Settings);
-
-impl Translator {
-    pub fn new(settings: Settings) -> Self {
-        Self(settings)
-    }
-    pub fn translate(&mut self, _projection: &Projection) -> Translated {
-        Translated { snapshot: Arc::default(), findings: Vec::new() }
-    }
-}
+pub use settings::{CaptureMode, CaptureModeError, DnsFilter, SERVER_FIRST_PORTS, Settings};
+pub use translator::{Translated, Translator};

@@ -2,17 +2,47 @@
 //!
 //! It knows no mesh. With a snapshot of raw resources it serves anybody's configuration, and the
 //! tests use it so. Resource types appear as type URLs and bytes alone.
+//!
+//! The [`Store`] holds the snapshot; a [`Session`] is one stream as a state machine, which decides
+//! from requests, snapshots and time what is sent next; the [`Server`] does the reading and writing.
 
+mod delta;
+mod encode;
+mod flight;
 mod kind;
+mod message;
+mod order;
+mod owed;
+mod request;
 mod resource;
+mod response;
 mod rope;
+mod server;
+mod service;
+mod session;
 mod snapshot;
+mod socket;
+mod sotw;
+mod stats;
+mod store;
+mod stream;
+mod subscription;
 mod table;
+#[cfg(test)]
+mod tests;
 mod view;
 
 pub use kind::Kind;
+pub use request::{Protocol, Request, Wants};
 pub use resource::{Composed, Entry, Lens, Resource, Stem, Version};
+pub use response::Response;
 pub use rope::{Rope, field};
+pub use server::{ListenError, Listener, Server};
+pub use service::{Service, Shared};
+pub use session::{Admit, Fault, Heard, Refusal, Session};
 pub use snapshot::{Group, NodeSpec, Own, Snapshot};
+pub use socket::{Socket, SocketError};
+pub use stats::{PerKind, Stats};
+pub use store::Store;
 pub use table::Table;
 pub use view::{Layer, View};

@@ -37,6 +37,11 @@ impl Version {
         Self(hash.digest())
     }
 
+    /// The version of a head before a stem, which is hashed once and not for each head.
+    pub(super) fn headed(head: &[u8], stem: &Stem) -> Self {
+        Self::combine([Self(xxh3_64(head)), stem.version])
+    }
+
     /// Reads what `Display` wrote: sixteen hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         let plain = text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit());
@@ -97,10 +102,9 @@ impl Resource {
         Self::assemble(kind, name.into(), version, body, needs)
     }
 
-    /// A resource that is a head of its own before a shared stem. The version is made of theirs,
-    /// so that the stem is hashed once and not for each head.
+    /// A resource that is a head of its own before a shared stem.
     pub fn headed(kind: Kind, name: impl Into<Arc<str>>, head: Bytes, stem: &Stem) -> Self {
-        let version = Version::combine([Version(xxh3_64(&head)), stem.version]);
+        let version = Version::headed(&head, stem);
         let chunks = std::iter::once(head).chain(stem.rope.chunks().iter().cloned());
         Self::assemble(kind, name.into(), version, Rope::new(chunks), None)
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Entry, Group, Kind, Lens, NodeSpec, Resource, Snapshot, Table, field};
+use super::{Entry, Group, Kind, Lens, NodeSpec, Resource, Snapshot, Table, Version, field};
 
 /// A table, seen as it is or through a prefix.
 #[derive(Debug, Clone)]
@@ -61,17 +61,39 @@ impl Layer {
         }
     }
 
-    /// All resources that layers show by name; of one name, that of the first layer counts.
-    pub(super) fn union(layers: &[Self]) -> BTreeMap<Arc<str>, Resource> {
-        let mut all = BTreeMap::new();
-        for layer in layers.iter().rev() {
-            for (name, entry) in layer.table.entries() {
-                let name = layer.shown(name);
-                let resource = layer.resource(entry, &name, &[]);
-                all.insert(name, resource);
+    /// The version of a shown name, without making the resource.
+    fn version(&self, name: &str, lenses: &[Lens]) -> Option<Version> {
+        let inner = match &self.prefix {
+            None => name,
+            Some(prefix) => name.strip_prefix(prefix.as_ref())?,
+        };
+        Some(Self::version_of(self.table.get(inner)?, name, lenses))
+    }
+
+    fn version_of(entry: &Entry, name: &str, lenses: &[Lens]) -> Version {
+        match entry {
+            Entry::Plain(resource) => resource.version(),
+            Entry::Stem(stem) => Version::headed(&field::only(1, name.as_bytes()), stem),
+            Entry::Composed(composed) => composed.resource().version(),
+            Entry::ByLens { forms, other } => {
+                let form = lenses.iter().find_map(|lens| forms.get(lens)).unwrap_or(other);
+                Self::version_of(form, name, lenses)
             }
         }
-        all
+    }
+
+    /// All resources that the layer shows, by name.
+    fn resources<'a>(&'a self, lenses: &'a [Lens]) -> impl Iterator<Item = Resource> + 'a {
+        self.table.entries().iter().map(|(name, entry)| {
+            let name = self.shown(name);
+            self.resource(entry, &name, lenses)
+        })
+    }
+
+    /// All resources that layers show by name; of one name, that of the first layer counts.
+    pub(super) fn union(layers: &[Self]) -> BTreeMap<Arc<str>, Resource> {
+        let all = layers.iter().rev().flat_map(|layer| layer.resources(&[]));
+        all.map(|resource| (resource.name().clone(), resource)).collect()
     }
 }
 
@@ -107,6 +129,37 @@ impl View {
             return Some(Resource::headed(kind, own.name.clone(), own.head.clone(), stem));
         }
         self.group.layers(kind).iter().find_map(|layer| layer.get(name, &self.lenses))
+    }
+
+    /// The version of the resource of a name, without making that resource.
+    pub fn version(&self, kind: Kind, name: &str) -> Option<Version> {
+        let own = self.node.own.iter().find(|own| own.kind == kind && *own.name == *name);
+        if let Some(own) = own {
+            return Some(Version::headed(&own.head, self.snapshot.stems.get(&own.stem)?));
+        }
+        self.group.layers(kind).iter().find_map(|layer| layer.version(name, &self.lenses))
+    }
+
+    /// All resources that a wildcard takes in, each name once.
+    pub fn all(&self, kind: Kind) -> Vec<Resource> {
+        let own = self.node.own.iter().filter(|own| own.kind == kind);
+        let own = own.filter_map(|own| self.get(kind, &own.name));
+        let layers = self.group.layers(kind);
+        if let [one] = layers
+            && !self.node.own.iter().any(|own| own.kind == kind)
+        {
+            return one.resources(&self.lenses).collect();
+        }
+        let shared = layers.iter().rev().flat_map(|layer| layer.resources(&self.lenses));
+        let all: BTreeMap<_, _> = shared.chain(own).map(|r| (r.name().clone(), r)).collect();
+        all.into_values().collect()
+    }
+
+    /// The name in the form that the snapshot shares, where it knows the name.
+    pub fn shared_name(&self, kind: Kind, name: &str) -> Option<Arc<str>> {
+        let plain = self.group.layers(kind).iter().filter(|layer| layer.prefix.is_none());
+        let mut tables = plain.map(|layer| layer.table.entries());
+        tables.find_map(|entries| entries.get_key_value(name).map(|(name, _)| name.clone()))
     }
 
     /// All names that a wildcard takes in, sorted.

@@ -1,0 +1,171 @@
+//! What waits for what: make before break, across the types of one stream (statements 19 to 22).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::request::Protocol;
+use super::session::Subscriptions;
+use super::subscription::Bundle;
+use super::{Kind, Resource, View};
+
+/// How long what may name a new cluster waits until the client asked for its endpoints. An Envoy
+/// asks at once; a client that never does must not wait for ever.
+pub(super) const ENDPOINTS: Duration = Duration::from_secs(2);
+
+/// How long a reconnecting client has for subscribing again to what may name a cluster that it
+/// is to lose. An Envoy sends all of its first requests at once.
+pub(super) const GRACE: Duration = Duration::from_millis(300);
+
+/// How long listeners and routes are held back by clusters that go on changing, before newer
+/// snapshots wait for them.
+pub(super) const FAIRNESS: Duration = Duration::from_secs(1);
+
+/// How many cluster responses are remembered until endpoints are first asked for.
+const EARLY: usize = 8;
+
+/// The waiting on one stream.
+#[derive(Debug, Default)]
+pub(super) struct Order {
+    /// When the stream began; `None` before.
+    pub(super) began: Option<Instant>,
+    /// Load assignments of clusters just sent that the client has not asked for, and until when
+    /// they are waited for.
+    wanting: BTreeMap<Arc<str>, Instant>,
+    /// Clusters that were sent before endpoints were subscribed to.
+    early: Vec<Arc<[Resource]>>,
+    /// Since when something of the later types is held back.
+    held: Option<Instant>,
+}
+
+impl Order {
+    /// Whether a type may be sent. Nothing that names a new cluster precedes its endpoints.
+    pub(super) fn open(&self, kind: Kind, subs: &Subscriptions) -> bool {
+        let early = matches!(kind, Kind::Cluster | Kind::Endpoints);
+        let lacking = |kind| subs.get(&kind).is_some_and(|sub| sub.lacking());
+        early || self.wanting.is_empty() && !lacking(Kind::Cluster) && !lacking(Kind::Endpoints)
+    }
+
+    /// Whether a type may lose resources: what names them must have been accepted without them.
+    pub(super) fn removals(&self, kind: Kind, subs: &Subscriptions, now: Instant) -> bool {
+        let users: &[Kind] = match kind {
+            Kind::Cluster => &[Kind::Listener, Kind::Routes, Kind::VirtualHost],
+            Kind::Endpoints => &[Kind::Cluster],
+            Kind::Routes => &[Kind::Listener],
+            Kind::Listener | Kind::VirtualHost => return true,
+        };
+        let late = self.began.is_none_or(|began| now >= began + GRACE);
+        users.iter().all(|user| match subs.get(user) {
+            None => late,
+            Some(sub) if kind == Kind::Endpoints => !sub.removing() && !sub.pending(),
+            Some(sub) => sub.accepted(now),
+        })
+    }
+
+    /// Notes what was sent, and makes due what has to follow it.
+    pub(super) fn sent(
+        &mut self,
+        kind: Kind,
+        bundle: &Bundle,
+        subs: &mut Subscriptions,
+        view: &View,
+        now: Instant,
+    ) {
+        match kind {
+            Kind::Cluster => self.clusters(bundle, subs, view, now),
+            Kind::Endpoints => {
+                for name in bundle.resources.iter().map(Resource::name).chain(bundle.removed.iter())
+                {
+                    self.wanting.remove(name);
+                }
+            }
+            Kind::Routes => routes(bundle, subs, view),
+            Kind::Listener | Kind::VirtualHost => {}
+        }
+    }
+
+    /// A cluster that is new or changed is followed by its endpoints even if they did not change:
+    /// without them Envoy does not make it warm, and it does not ask again (statement 20).
+    fn clusters(&mut self, sent: &Bundle, subs: &mut Subscriptions, view: &View, now: Instant) {
+        let Some(endpoints) = subs.get_mut(&Kind::Endpoints) else {
+            if self.early.len() >= EARLY {
+                self.early.remove(0);
+            }
+            self.early.push(sent.news.clone());
+            return;
+        };
+        for name in sent.news.iter().filter_map(Resource::needs) {
+            if endpoints.covers(name) {
+                endpoints.ask(name.clone(), endpoints.has(name));
+            } else if view.version(Kind::Endpoints, name).is_some() {
+                self.wanting.insert(name.clone(), now + ENDPOINTS);
+            }
+        }
+    }
+
+    /// Notes that endpoints were subscribed to. Those of clusters sent before are due, even where
+    /// the client has them from an earlier stream.
+    pub(super) fn endpoints_asked(&mut self, first: bool, subs: &mut Subscriptions) {
+        let Some(endpoints) = subs.get_mut(&Kind::Endpoints) else { return };
+        self.wanting.retain(|name, _| !endpoints.covers(name));
+        if !first {
+            return;
+        }
+        let early = std::mem::take(&mut self.early);
+        // In state-of-the-world the first request is answered with everything anyway.
+        if endpoints.protocol == Protocol::Delta {
+            for name in early.iter().flat_map(|sent| sent.iter()).filter_map(Resource::needs) {
+                if endpoints.covers(name) {
+                    endpoints.ask(name.clone(), endpoints.has(name));
+                }
+            }
+        }
+    }
+
+    /// Forgets what was waited for long enough.
+    pub(super) fn expire(&mut self, view: &View, now: Instant) {
+        let there = |name: &str| view.version(Kind::Endpoints, name).is_some();
+        self.wanting.retain(|name, until| *until > now && there(name));
+    }
+
+    /// Notes whether the later types are held back.
+    pub(super) fn note(&mut self, subs: &Subscriptions, now: Instant) {
+        let held = [Kind::Listener, Kind::Routes, Kind::VirtualHost]
+            .into_iter()
+            .any(|kind| subs.get(&kind).is_some_and(|sub| sub.pending()) && !self.open(kind, subs));
+        self.held = held.then(|| self.held.unwrap_or(now));
+    }
+
+    /// Whether newer snapshots have to wait, so that what is held back gets its turn.
+    pub(super) fn frozen(&self, now: Instant) -> bool {
+        self.held.is_some_and(|since| now >= since + FAIRNESS)
+    }
+
+    /// The next moment at which something here changes by itself.
+    pub(super) fn deadline(&self, subs: &Subscriptions, now: Instant) -> Option<Instant> {
+        let grace = self.began.map(|began| began + GRACE);
+        let grace = grace.filter(|_| subs.values().any(|sub| sub.removing()));
+        self.wanting.values().copied().chain(grace).filter(|at| *at > now).min()
+    }
+}
+
+/// A route configuration is followed by all of its virtual hosts: Envoy asks for none of one that
+/// joins later, and drops those that came before it (statement 22).
+fn routes(sent: &Bundle, subs: &mut Subscriptions, view: &View) {
+    let Some(hosts) = subs.get_mut(&Kind::VirtualHost) else { return };
+    if sent.resources.is_empty() {
+        return;
+    }
+    for name in view.names(Kind::VirtualHost) {
+        let table = route_configuration(&name);
+        if hosts.covers(&name) && sent.resources.iter().any(|r| **r.name() == *table) {
+            let has = hosts.has(&name);
+            hosts.ask(name, has);
+        }
+    }
+}
+
+/// The route configuration of a virtual host: everything before the last slash of its name.
+pub(super) fn route_configuration(virtual_host: &str) -> &str {
+    virtual_host.rsplit_once('/').map_or("", |(table, _)| table)
+}

@@ -1,0 +1,87 @@
+//! A request of either protocol in the form that the state machine reads.
+
+use super::message::{DeltaRequest, SotwRequest};
+
+/// The two protocols that a stream may speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// State of the world: a request says all that the client wants.
+    Sotw,
+    /// Incremental: requests and responses say what changes.
+    Delta,
+}
+
+impl Protocol {
+    /// The word by which a view selects forms for this protocol.
+    pub fn lens(self) -> &'static str {
+        match self {
+            Self::Sotw => "sotw",
+            Self::Delta => "delta",
+        }
+    }
+}
+
+/// A decoded request.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Request {
+    /// The id of the node, in requests that bear a node.
+    pub node: Option<String>,
+    /// The type, empty where the service implies it.
+    pub type_url: String,
+    /// The nonce of the response that this answers, or empty.
+    pub nonce: String,
+    /// The client's words when it refused that response; empty words refuse too.
+    pub error: Option<String>,
+    /// What it wants.
+    pub wants: Wants,
+}
+
+/// What a request wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wants {
+    /// State of the world: all names.
+    All(Vec<String>),
+    /// Delta: what changes.
+    Change {
+        /// Names that are wanted from now on.
+        subscribe: Vec<String>,
+        /// Names that are not wanted any more.
+        unsubscribe: Vec<String>,
+        /// What the client has from an earlier stream, name and version.
+        initial: Vec<(String, String)>,
+    },
+}
+
+impl Default for Wants {
+    fn default() -> Self {
+        Self::All(Vec::new())
+    }
+}
+
+impl From<SotwRequest> for Request {
+    fn from(request: SotwRequest) -> Self {
+        Self {
+            node: request.node.map(|node| node.id),
+            type_url: request.type_url,
+            nonce: request.nonce,
+            error: request.error.map(|error| error.message),
+            wants: Wants::All(request.names),
+        }
+    }
+}
+
+impl From<DeltaRequest> for Request {
+    fn from(request: DeltaRequest) -> Self {
+        Self {
+            node: request.node.map(|node| node.id),
+            type_url: request.type_url,
+            nonce: request.nonce,
+            error: request.error.map(|error| error.message),
+            wants: Wants::Change {
+                subscribe: request.subscribe,
+                unsubscribe: request.unsubscribe,
+                initial: request.initial.into_iter().collect(),
+            },
+        }
+    }
+}

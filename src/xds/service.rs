@@ -1,0 +1,188 @@
+//! The gRPC methods, by path: the aggregated service and that of each type, in both protocols.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{HeaderValue, Method as HttpMethod, StatusCode, header::CONTENT_TYPE};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tonic::body::Body;
+use tonic::codec::BufferSettings;
+use tonic::{Status, Streaming};
+use tonic_prost::ProstDecoder;
+
+use super::message::{DeltaRequest, SotwRequest};
+use super::request::{Protocol, Request};
+use super::session::{Admit, Session};
+use super::stats::{Open, Stats};
+use super::stream::Live;
+use super::{Kind, Snapshot};
+
+/// The largest request that is read, in bytes: a proxy that reconnects names every version that it
+/// has, tens of thousands of them (statement 26).
+const LARGEST_REQUEST: usize = 64 << 20;
+
+/// What all streams share.
+#[derive(Clone)]
+pub struct Shared {
+    /// The `control_plane.identifier` of every response: name and version of this program.
+    pub control_plane: Arc<str>,
+    /// Which nodes may connect.
+    pub admit: Admit,
+    /// The counters.
+    pub stats: Arc<Stats>,
+    /// The snapshots that are served.
+    pub snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
+    /// Ends all streams.
+    pub stop: CancellationToken,
+}
+
+/// All discovery services, for one connection.
+#[derive(Clone)]
+pub struct Service {
+    shared: Arc<Shared>,
+    peer: Arc<str>,
+}
+
+impl Service {
+    /// The services for a connection from `peer`, a word for the log.
+    pub fn new(shared: Arc<Shared>, peer: impl Into<Arc<str>>) -> Self {
+        Self { shared, peer: peer.into() }
+    }
+
+    /// Answers a request; the answer begins at once and goes on as long as the stream.
+    fn answer<B>(&self, request: http::Request<B>) -> http::Response<Body>
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let grpc = request.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+        if !grpc.is_some_and(|value| value.starts_with(b"application/grpc")) {
+            return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE);
+        }
+        if request.method() != HttpMethod::POST {
+            return plain(StatusCode::METHOD_NOT_ALLOWED);
+        }
+        let encoding = request.headers().get("grpc-encoding").map(HeaderValue::as_bytes);
+        if encoding.is_some_and(|encoding| encoding != b"identity") {
+            let status = Status::unimplemented("requests must not be compressed");
+            return status.into_http();
+        }
+        let Some((protocol, only)) = method(request.uri().path()) else {
+            let path = request.uri().path();
+            return Status::unimplemented(format!("no such method: {path}")).into_http();
+        };
+        let session = Session::new(protocol, only, self.shared.admit.clone());
+        let body = match protocol {
+            Protocol::Sotw => self.live::<SotwRequest, B>(session, request.into_body()).body(),
+            Protocol::Delta => self.live::<DeltaRequest, B>(session, request.into_body()).body(),
+        };
+        let mut response = http::Response::new(body);
+        let grpc = HeaderValue::from_static("application/grpc");
+        response.headers_mut().insert(CONTENT_TYPE, grpc);
+        response
+    }
+
+    fn live<R, B>(&self, session: Session, body: B) -> Live<R>
+    where
+        R: prost::Message + Default + Into<Request> + 'static,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        // Most requests are a nonce and no more.
+        let decoder = ProstDecoder::<R>::new(BufferSettings::new(1024, 32 * 1024));
+        Live {
+            session,
+            requests: Streaming::new_request(decoder, body, None, Some(LARGEST_REQUEST)),
+            snapshots: self.shared.snapshots.clone(),
+            stop: self.shared.stop.clone(),
+            stats: self.shared.stats.clone(),
+            control_plane: self.shared.control_plane.clone(),
+            peer: self.peer.clone(),
+            out: VecDeque::new(),
+            ended: false,
+            _open: Open::stream(&self.shared.stats),
+        }
+    }
+}
+
+impl<B> tower::Service<http::Request<B>> for Service
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = Ready<Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+        ready(Ok(self.answer(request)))
+    }
+}
+
+fn plain(status: StatusCode) -> http::Response<Body> {
+    let mut response = http::Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}
+
+/// The protocol and the type of a method, `None` in place of the type for the aggregated service.
+/// The unary `Fetch…` methods are not served: nobody polls a mesh.
+fn method(path: &str) -> Option<(Protocol, Option<Kind>)> {
+    let (service, method) = path.strip_prefix("/envoy.service.")?.split_once('/')?;
+    let (only, noun) = match service {
+        "discovery.v3.AggregatedDiscoveryService" => (None, "AggregatedResources"),
+        "cluster.v3.ClusterDiscoveryService" => (Some(Kind::Cluster), "Clusters"),
+        "endpoint.v3.EndpointDiscoveryService" => (Some(Kind::Endpoints), "Endpoints"),
+        "listener.v3.ListenerDiscoveryService" => (Some(Kind::Listener), "Listeners"),
+        "route.v3.RouteDiscoveryService" => (Some(Kind::Routes), "Routes"),
+        "route.v3.VirtualHostDiscoveryService" => (Some(Kind::VirtualHost), "VirtualHosts"),
+        _ => return None,
+    };
+    let protocol = match method.strip_suffix(noun)? {
+        "Stream" if only != Some(Kind::VirtualHost) => Protocol::Sotw,
+        "Delta" => Protocol::Delta,
+        _ => return None,
+    };
+    Some((protocol, only))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, Protocol, method};
+
+    #[test]
+    fn s01_every_method_has_its_path() {
+        let kinds = [
+            ("cluster.v3.ClusterDiscoveryService", "Clusters", Kind::Cluster),
+            ("endpoint.v3.EndpointDiscoveryService", "Endpoints", Kind::Endpoints),
+            ("listener.v3.ListenerDiscoveryService", "Listeners", Kind::Listener),
+            ("route.v3.RouteDiscoveryService", "Routes", Kind::Routes),
+        ];
+        for (service, noun, kind) in kinds {
+            let path = |verb: &str| format!("/envoy.service.{service}/{verb}{noun}");
+            assert_eq!(method(&path("Stream")), Some((Protocol::Sotw, Some(kind))));
+            assert_eq!(method(&path("Delta")), Some((Protocol::Delta, Some(kind))));
+            assert_eq!(method(&path("Fetch")), None);
+        }
+        let ads = "/envoy.service.discovery.v3.AggregatedDiscoveryService";
+        let sotw = format!("{ads}/StreamAggregatedResources");
+        assert_eq!(method(&sotw), Some((Protocol::Sotw, None)));
+        let delta = format!("{ads}/DeltaAggregatedResources");
+        assert_eq!(method(&delta), Some((Protocol::Delta, None)));
+        let vhds = "/envoy.service.route.v3.VirtualHostDiscoveryService";
+        let delta = format!("{vhds}/DeltaVirtualHosts");
+        assert_eq!(method(&delta), Some((Protocol::Delta, Some(Kind::VirtualHost))));
+        assert_eq!(method(&format!("{vhds}/StreamVirtualHosts")), None);
+        assert_eq!(method("/envoy.service.discovery.v3.AggregatedDiscoveryService"), None);
+        assert_eq!(method("/"), None);
+    }
+}

@@ -1,0 +1,180 @@
+//! A stream with its effects: it reads requests, watches the store and the clock, asks the state
+//! machine what to send, and hands out the bytes when the connection can take them.
+//!
+//! There is no task and no queue: the body of the HTTP response is the stream. While the client
+//! does not read, nothing is asked of it, so it holds the snapshot that it last saw and one buffer,
+//! hears the newest snapshot when it reads again, and delays nobody (statement 24). When the
+//! connection ends, in whatever way, the body is dropped and all of it with it (statement 25).
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+use bytes::Bytes;
+use futures::FutureExt;
+use http::HeaderMap;
+use http_body::Frame;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tonic::{Status, Streaming};
+
+use super::Snapshot;
+use super::encode::Encoder;
+use super::request::Request;
+use super::session::{Fault, Heard, Refusal, Session};
+use super::stats::{Open, Stats};
+
+/// How many requests are read before they are answered, where as many came at once.
+const BATCH: usize = 64;
+
+/// A stream of either protocol.
+pub(super) struct Live<R> {
+    pub(super) session: Session,
+    pub(super) requests: Streaming<R>,
+    pub(super) snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
+    pub(super) stop: CancellationToken,
+    pub(super) stats: Arc<Stats>,
+    pub(super) control_plane: Arc<str>,
+    pub(super) peer: Arc<str>,
+    pub(super) out: VecDeque<Encoder>,
+    pub(super) ended: bool,
+    pub(super) _open: Open,
+}
+
+impl<R: Into<Request> + Send + 'static> Live<R> {
+    /// The stream as the body of a response.
+    pub(super) fn body(self) -> tonic::body::Body {
+        let frames = futures::stream::unfold(self, |mut live| async move {
+            let frame = live.frame().await?;
+            Some((Ok::<_, Infallible>(frame), live))
+        });
+        tonic::body::Body::new(http_body_util::StreamBody::new(Box::pin(frames)))
+    }
+
+    /// The next frame; `None` after the trailers.
+    async fn frame(&mut self) -> Option<Frame<Bytes>> {
+        loop {
+            if let Some(bytes) = self.out.front_mut().map(Encoder::next) {
+                if let Some(bytes) = bytes {
+                    return Some(Frame::data(bytes));
+                }
+                self.out.pop_front();
+                continue;
+            }
+            if self.ended {
+                return None;
+            }
+            match self.decide() {
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(status) => return Some(self.end(&status)),
+            }
+            if let Err(status) = self.hear().await {
+                return Some(self.end(&status));
+            }
+        }
+    }
+
+    /// Asks the state machine what to send; whether it was anything.
+    fn decide(&mut self) -> Result<bool, Status> {
+        for response in self.session.drive(Instant::now()) {
+            let encoder = Encoder::new(&response, &self.control_plane).ok_or_else(|| {
+                let kind = response.type_url.as_ref();
+                Status::resource_exhausted(format!("all of {kind} is more than a message holds"))
+            })?;
+            if let Some(kind) = response.kind {
+                self.stats.responses.add(kind, 1);
+                self.stats.bytes.add(kind, encoder.left() as u64);
+            }
+            self.out.push_back(encoder);
+        }
+        Ok(!self.out.is_empty())
+    }
+
+    /// Waits for something to happen. An error ends the stream, and may be `Ok`.
+    async fn hear(&mut self) -> Result<(), Status> {
+        let deadline = self.session.deadline(Instant::now());
+        let sleep = async {
+            match deadline {
+                Some(at) => tokio::time::sleep_until(at.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => return Err(Status::unavailable("shutting down")),
+            request = self.requests.message() => {
+                self.heard(request)?;
+                // A client that connects again sends all its requests at once.
+                for _ in 0..BATCH {
+                    match self.requests.message().now_or_never() {
+                        Some(request) => self.heard(request)?,
+                        None => break,
+                    }
+                }
+            }
+            changed = self.snapshots.changed() => if changed.is_err() {
+                return Err(Status::unavailable("shutting down"));
+            },
+            () = sleep => {}
+        }
+        let newest = self.snapshots.borrow_and_update().clone();
+        if let Some(newest) = newest {
+            self.session.snapshot(newest);
+        }
+        Ok(())
+    }
+
+    fn heard(&mut self, request: Result<Option<R>, Status>) -> Result<(), Status> {
+        // The client's end of the stream is its end of ours.
+        let request: Request = request?.ok_or_else(|| Status::ok(""))?.into();
+        self.stats.requests.fetch_add(1, Relaxed);
+        let url = request.type_url.clone();
+        match self.session.request(request, Instant::now()) {
+            Ok(Heard::Fine) => Ok(()),
+            Ok(Heard::Refused(refusal)) => {
+                self.stats.nacks.add(refusal.kind, 1);
+                self.tell(&refusal);
+                Ok(())
+            }
+            Ok(Heard::Unknown) => {
+                self.stats.unknown_types.fetch_add(1, Relaxed);
+                let node = self.session.node().unwrap_or_default();
+                tracing::debug!(node, peer = %self.peer, type_url = url, "a type that is not served");
+                Ok(())
+            }
+            Err(fault) => {
+                if matches!(fault, Fault::Node { .. }) {
+                    self.stats.refused_nodes.fetch_add(1, Relaxed);
+                }
+                tracing::info!(peer = %self.peer, "stream refused: {fault}");
+                Err(Status::invalid_argument(fault.to_string()))
+            }
+        }
+    }
+
+    /// Says once that a response was refused; a client that repeats itself is not repeated.
+    fn tell(&self, refusal: &Refusal) {
+        let node = self.session.node().unwrap_or_default();
+        let Refusal { kind, words, names, repeated } = refusal;
+        let names = names.iter().take(8).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let kind = kind.type_url();
+        if *repeated {
+            tracing::debug!(node, peer = %self.peer, kind, names, "refused again: {words}");
+        } else {
+            tracing::warn!(node, peer = %self.peer, kind, names, "the proxy refused it: {words}");
+        }
+    }
+
+    fn end(&mut self, status: &Status) -> Frame<Bytes> {
+        self.ended = true;
+        self.out.clear();
+        let mut trailers = HeaderMap::new();
+        if status.add_header(&mut trailers).is_err() {
+            trailers.insert("grpc-status", http::HeaderValue::from_static("13"));
+        }
+        Frame::trailers(trailers)
+    }
+}

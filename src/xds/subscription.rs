@@ -1,0 +1,216 @@
+//! One type on one stream: what is subscribed, and how far the client is behind.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::flight::{Flight, Flights};
+use super::owed::{Has, Owed, Why};
+use super::request::Protocol;
+use super::{Kind, Resource, View};
+
+/// Whether everything is wanted, and since which words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wildcard {
+    /// Only what is named.
+    No,
+    /// By never having named a resource.
+    Legacy,
+    /// By the name `*`.
+    Explicit,
+}
+
+/// What is sent of a type in one go.
+#[derive(Debug)]
+pub(super) struct Bundle {
+    /// The resources.
+    pub(super) resources: Arc<[Resource]>,
+    /// Those of them that the client does not have in this form.
+    pub(super) news: Arc<[Resource]>,
+    /// Names that are gone.
+    pub(super) removed: Arc<[Arc<str>]>,
+}
+
+/// A subscription to one type. It remembers the newest view and, by name, where the client's state
+/// differs from it; so a client that is up to date costs the names that it gave and no more.
+#[derive(Debug)]
+pub(super) struct Subscription {
+    pub(super) kind: Kind,
+    pub(super) protocol: Protocol,
+    pub(super) wildcard: Wildcard,
+    pub(super) named: HashSet<Arc<str>>,
+    pub(super) view: Option<View>,
+    /// The client has nothing of what the wildcard takes in: all of it is owed, unlisted.
+    pub(super) blank: bool,
+    pub(super) owed: BTreeMap<Arc<str>, Owed>,
+    /// Clusters that are gone from the view, and stay until nothing names them any more.
+    pub(super) kept: BTreeMap<Arc<str>, Resource>,
+    /// A response is due even if there is nothing to say in it.
+    pub(super) answer: bool,
+    pub(super) flights: Flights,
+    /// The client's words at its last refusal.
+    pub(super) refusal: Option<String>,
+}
+
+impl Subscription {
+    pub(super) fn new(kind: Kind, protocol: Protocol) -> Self {
+        Self {
+            kind,
+            protocol,
+            wildcard: Wildcard::No,
+            named: HashSet::new(),
+            view: None,
+            blank: false,
+            owed: BTreeMap::new(),
+            kept: BTreeMap::new(),
+            answer: false,
+            flights: Flights::default(),
+            refusal: None,
+        }
+    }
+
+    /// Whether a name is wanted.
+    pub(super) fn covers(&self, name: &str) -> bool {
+        self.wildcard != Wildcard::No || self.named.contains(name)
+    }
+
+    /// What the client has under a name that is wanted.
+    pub(super) fn has(&self, name: &str) -> Has {
+        match (self.owed.get(name), &self.view) {
+            (Some(owed), _) => owed.has,
+            (None, Some(view)) if !self.blank => {
+                view.version(self.kind, name).map_or(Has::Nothing, Has::Version)
+            }
+            _ => Has::Nothing,
+        }
+    }
+
+    /// Makes a name due, whether or not the client has it.
+    pub(super) fn ask(&mut self, name: Arc<str>, has: Has) {
+        let now = self.view.as_ref().and_then(|view| view.get(self.kind, &name));
+        self.owed.insert(name, Owed { has, now, why: Why::Asked });
+    }
+
+    /// Takes in a newer view. The work is proportional to what changed, as far as the snapshot
+    /// remembers it.
+    pub(super) fn refresh(&mut self, view: &View) {
+        let old = self.view.replace(view.clone());
+        if self.blank {
+            // Everything is owed already, listed or not.
+            for (name, owed) in &mut self.owed {
+                owed.now = view.get(self.kind, name);
+            }
+            return;
+        }
+        for name in self.candidates(old.as_ref(), view) {
+            let version = view.version(self.kind, &name);
+            let entry = self.owed.get(&name);
+            let before = old.as_ref().and_then(|old| old.version(self.kind, &name));
+            if entry.is_none() && before == version {
+                continue;
+            }
+            let same =
+                entry.is_some_and(|owed| owed.now.as_ref().map(Resource::version) == version);
+            let (has, why) = match entry {
+                Some(owed) if same => (owed.has, owed.why),
+                Some(Owed { has, why: Why::Refused, .. }) => (*has, Why::Differs),
+                Some(owed) => (owed.has, owed.why),
+                None => (before.map_or(Has::Nothing, Has::Version), Why::Differs),
+            };
+            let now = version.and_then(|_| view.get(self.kind, &name));
+            self.keep(&name, now.as_ref(), has, old.as_ref());
+            let owed = Owed { has, now, why };
+            if owed.settled() {
+                self.owed.remove(&name);
+            } else {
+                self.owed.insert(name, owed);
+            }
+        }
+    }
+
+    /// A whole-state response must go on listing a cluster whose removal has to wait.
+    fn keep(&mut self, name: &Arc<str>, now: Option<&Resource>, has: Has, old: Option<&View>) {
+        if self.protocol != Protocol::Sotw || self.kind != Kind::Cluster {
+            return;
+        }
+        if now.is_some() {
+            self.kept.remove(name);
+        } else if has != Has::Nothing
+            && let Some(last) = old.and_then(|old| old.get(self.kind, name))
+        {
+            self.kept.insert(name.clone(), last);
+        }
+    }
+
+    /// The wanted names that may differ between two views.
+    fn candidates(&self, old: Option<&View>, new: &View) -> BTreeSet<Arc<str>> {
+        let comparable = old.filter(|old| new.same_shape(old));
+        if let Some(changed) = comparable.and_then(|o| new.changed_since(self.kind, o.generation()))
+        {
+            return changed.into_iter().filter(|name| self.covers(name)).collect();
+        }
+        let mut names: BTreeSet<_> = self.named.iter().chain(self.owed.keys()).cloned().collect();
+        if self.wildcard != Wildcard::No {
+            names.append(&mut new.names(self.kind));
+            names.extend(old.into_iter().flat_map(|old| old.names(self.kind)));
+        }
+        names
+    }
+
+    /// Takes back what a refused response brought: it counts as not delivered, and goes again when
+    /// something of this type changes (statement 6).
+    pub(super) fn refuse(&mut self, flight: &Flight, words: String) {
+        self.refusal = Some(words);
+        for resource in flight.resources.iter() {
+            self.doubt(resource.name(), Has::Version(resource.version()));
+        }
+        for name in flight.removed.iter() {
+            self.doubt(name, Has::Nothing);
+        }
+    }
+
+    fn doubt(&mut self, name: &Arc<str>, sent: Has) {
+        if !self.covers(name) || self.has(name) != sent {
+            return;
+        }
+        if let Some(owed) = self.owed.get_mut(name) {
+            owed.has = Has::Unsure;
+        } else {
+            let now = self.view.as_ref().and_then(|view| view.get(self.kind, name));
+            self.owed.insert(name.clone(), Owed { has: Has::Unsure, now, why: Why::Refused });
+        }
+    }
+
+    /// Whether something is to be sent now, when removals may be or not. What the client asked for
+    /// goes at once; a change waits for the answer to the last response, for a time.
+    pub(super) fn ready(&self, removals: bool, now: Instant) -> bool {
+        let asked = self.answer || self.blank || self.owed.values().any(|o| o.why == Why::Asked);
+        asked || !self.flights.waiting(now) && self.owed.values().any(|owed| owed.due(removals))
+    }
+
+    /// Whether something is still to be sent, now or later.
+    pub(super) fn pending(&self) -> bool {
+        self.answer || self.blank || self.owed.values().any(|owed| owed.due(true))
+    }
+
+    /// Whether the client lacks something that others may name.
+    pub(super) fn lacking(&self) -> bool {
+        self.blank || self.owed.values().any(Owed::lacking)
+    }
+
+    /// Whether removals wait.
+    pub(super) fn removing(&self) -> bool {
+        self.owed.values().any(Owed::removal)
+    }
+
+    /// Whether the client accepted all that it should have.
+    pub(super) fn accepted(&self, now: Instant) -> bool {
+        let refused = self.owed.values().any(|owed| owed.why == Why::Refused);
+        !self.pending() && !refused && !self.flights.waiting(now)
+    }
+
+    /// Whether the client was sent a resource in some form.
+    pub(super) fn delivered(&self, name: &str) -> bool {
+        self.covers(name) && self.has(name) != Has::Nothing
+    }
+}

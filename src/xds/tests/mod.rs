@@ -1,0 +1,1 @@
+//! Tests of the server, each named after its statement of the protocol.
