@@ -21,7 +21,7 @@ pub enum DescriptorError {
     #[error("the type {0} is not in the descriptor set: add its file to proto/roots.txt")]
     UnknownType(String),
     /// Bytes that are not of the type.
-    #[error("the bytes of a {message} cannot be read as one: {source}")]
+    #[error("the bytes of a {message} cannot be read as one")]
     Bytes {
         /// The type.
         message: String,
@@ -30,13 +30,13 @@ pub enum DescriptorError {
     },
     /// A part of the message, most likely an `Any` of a type that is not in the set.
     #[error(
-        "a {message} cannot be put into JSON ({source}): add the file of what it holds to proto/roots.txt"
+        "a {message} cannot be put into JSON ({reason}): add the file of what it holds to proto/roots.txt"
     )]
     Json {
         /// The type.
         message: String,
         /// What the serializer says.
-        source: std::sync::Arc<serde_json::Error>,
+        reason: String,
     },
 }
 
@@ -57,9 +57,9 @@ pub fn to_json(name: &str, bytes: &[u8]) -> Result<Value, DescriptorError> {
     let message = DynamicMessage::decode(descriptor, bytes)
         .map_err(|source| DescriptorError::Bytes { message: name.to_owned(), source })?;
     let options = SerializeOptions::new().use_proto_field_name(true);
-    message
-        .serialize_with_options(serde_json::value::Serializer, &options)
-        .map_err(|source| DescriptorError::Json { message: name.to_owned(), source: source.into() })
+    message.serialize_with_options(serde_json::value::Serializer, &options).map_err(|error| {
+        DescriptorError::Json { message: name.to_owned(), reason: error.to_string() }
+    })
 }
 
 #[cfg(test)]

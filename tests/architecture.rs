@@ -1,4 +1,5 @@
-//! The rules of who may know whom, held over the text of `src/`.
+//! The rules of who may know whom, held over the text of `src/`, and the types that the descriptor
+//! set has to know.
 //!
 //! `model` imports neither kube nor tonic nor tokio; `index` and `translate` never await; `xds`
 //! knows no other part and no resource type of Envoy; only `run` knows every part. Tests inside
@@ -140,6 +141,39 @@ fn a_file_holds_one_concept() {
     let long = sources().into_iter().map(|(_, path, text)| (text.lines().count(), path));
     let long: Vec<_> = long.filter(|(lines, _)| *lines > LONGEST).collect();
     assert!(long.is_empty(), "longer than {LONGEST} lines: {long:?}");
+}
+
+/// The package and, where it is named at the top level, the message of a path such as
+/// `envoy::config::core::v3::Node`.
+fn message_of(path: &str) -> Option<(String, Option<String>)> {
+    let segments: Vec<_> = path.split("::").collect();
+    let version = segments.iter().position(|segment| segment.starts_with('v'))?;
+    let message = segments.get(version + 1).filter(|s| s.starts_with(char::is_uppercase));
+    Some((segments[..=version].join("."), message.map(|message| (*message).to_owned())))
+}
+
+#[test]
+fn every_type_that_the_code_names_can_be_put_into_json() {
+    let pool = aether::descriptors::pool().unwrap();
+    let mut seen = 0;
+    for (_, path, text) in sources() {
+        let code = code(&path, &text).replace("r#", "");
+        for path in paths_after(&code, "envoy_types::pb::") {
+            let Some((package, message)) = message_of(&path) else { continue };
+            let known = pool.files().any(|file| file.package_name() == package);
+            assert!(known, "no file of {package} is in proto/roots.txt");
+            let name = format!("{package}.{}", message.unwrap_or_default());
+            let known = pool.get_message_by_name(&name).is_some()
+                || pool.get_enum_by_name(&name).is_some()
+                || name.ends_with('.');
+            assert!(known, "the file of {name} is not in proto/roots.txt");
+            seen += 1;
+        }
+    }
+    assert!(seen > 20, "only {seen} types were found");
+    let path = "envoy::config::core::v3::Node".to_owned();
+    let expected = ("envoy.config.core.v3".to_owned(), Some("Node".to_owned()));
+    assert_eq!(message_of(&path), Some(expected));
 }
 
 #[test]

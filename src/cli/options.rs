@@ -79,7 +79,7 @@ pub struct Shaping {
     dns_filter: bool,
 
     /// Resolvers to which the DNS listener forwards unknown names, separated by commas.
-    /// Without any, unknown names are not forwarded.
+    /// Without any, such a name does not exist (NXDOMAIN).
     #[arg(long, env = "AETHER_DNS_UPSTREAM", value_name = "ADDRESSES", requires = "dns_filter")]
     dns_upstream: Option<Resolvers>,
 

@@ -48,7 +48,10 @@ pub fn without_tests(code: &str) -> String {
 /// All paths that follow a start such as `crate::`, with groups taken apart: of
 /// `crate::{a, b::{c, d}}` these are `a`, `b::c` and `b::d`.
 pub fn paths_after(code: &str, start: &str) -> Vec<String> {
-    let flat: String = code.split_whitespace().collect();
+    let mut flat = code.split_whitespace().collect::<Vec<_>>().join(" ");
+    for (loose, tight) in [(":: ", "::"), (" ::", "::"), ("{ ", "{"), (", ", ",")] {
+        flat = flat.replace(loose, tight);
+    }
     let mut found = Vec::new();
     for (at, _) in flat.match_indices(start) {
         expand("", &flat[at + start.len()..], &mut found);
