@@ -216,6 +216,18 @@ fn depth_is_bounded_from_both_sides() {
     assert_eq!(lists(9).problems.len(), 1);
 }
 
+#[test]
+fn of_many_problems_the_first_are_said() {
+    for (broken, said) in [(100, 100), (101, 101), (5_000, 101)] {
+        let manifest = read("a.yaml", "---\n[\n".repeat(broken).as_bytes());
+        assert_eq!(manifest.problems.len(), said);
+        let last = manifest.problems.last().unwrap();
+        let unsaid = format!("{} more of its parts cannot be read", broken - 100);
+        assert_eq!(last.finding.message == unsaid, broken > 100, "{last:?}");
+        assert_eq!(last.lost, Lost::Anything);
+    }
+}
+
 proptest! {
     #[test]
     fn garbage_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..300), json: bool) {
