@@ -97,8 +97,7 @@ impl Loader {
         let manifest = parsed.unwrap_or_else(|_| {
             let message = "it could not be read because of a defect in aether itself";
             let way_out = "report the file to the project, and simplify it meanwhile";
-            let problems = vec![Problem::file(&name, &name, message, way_out)];
-            Manifest { problems, ..Manifest::default() }
+            Manifest::unreadable(Problem::file(&name, &name, message, way_out))
         });
         Outcome::Parsed(manifest, new, stamp)
     }

@@ -83,7 +83,7 @@ impl Reader<'_> {
                     way_out: format!("write it as {expected}"),
                 };
                 let lost = if lost { Lost::Kind(kind) } else { Lost::Nothing };
-                self.manifest.problems.push(Problem { finding, lost });
+                self.manifest.problem(Problem { finding, lost });
             }
         }
     }
@@ -108,7 +108,7 @@ impl Reader<'_> {
     fn object(&mut self, origin: &str, kind: ObjectKind, json: &str, meta: Option<&RawValue>) {
         match object::read(kind, json, meta, origin) {
             Ok(parsed) => self.manifest.objects.push(parsed),
-            Err(problem) => self.manifest.problems.push(*problem),
+            Err(problem) => self.manifest.problem(*problem),
         }
     }
 
@@ -120,7 +120,7 @@ impl Reader<'_> {
             "write a Kubernetes object with apiVersion, kind and metadata, or move it out of the folder",
         );
         field.clone_into(&mut problem.finding.field);
-        self.manifest.problems.push(problem);
+        self.manifest.problem(problem);
     }
 }
 

@@ -14,7 +14,7 @@ pub(super) fn read(name: &str, text: &str, manifest: &mut Manifest) {
         match document {
             Ok(raw) => document::read(name, &origin, raw.get(), manifest),
             Err(error) => {
-                manifest.problems.push(Problem::file(
+                manifest.problem(Problem::file(
                     name,
                     &origin,
                     format!("document {number} is no JSON: {error}"),

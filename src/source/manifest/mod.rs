@@ -31,6 +31,40 @@ pub struct Manifest {
     pub problems: Vec<Problem>,
     /// There is nothing in it but white space: what a file looks like that was cut to nothing.
     pub blank: bool,
+    /// How many problems there were beyond those that are kept.
+    unsaid: usize,
+}
+
+/// How many problems of one file are kept in words.
+const MAX_PROBLEMS: usize = 100;
+
+impl Manifest {
+    /// A file of which nothing can be read.
+    pub fn unreadable(problem: Problem) -> Self {
+        Self { problems: vec![problem], ..Self::default() }
+    }
+
+    /// Takes a problem, as one of many perhaps.
+    fn problem(&mut self, problem: Problem) {
+        if self.problems.len() < MAX_PROBLEMS {
+            self.problems.push(problem);
+        } else {
+            self.unsaid += 1;
+        }
+    }
+
+    /// Says how many problems were not kept.
+    fn finish(&mut self, name: &str) {
+        if self.unsaid > 0 {
+            let message = format!("{} more of its parts cannot be read", self.unsaid);
+            self.problems.push(Problem::file(
+                name,
+                name,
+                message,
+                "correct the ones before them first",
+            ));
+        }
+    }
 }
 
 /// One object of a manifest.
@@ -109,7 +143,7 @@ pub fn read(name: &str, bytes: &[u8]) -> Manifest {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => {
-            manifest.problems.push(Problem::file(
+            manifest.problem(Problem::file(
                 name,
                 name,
                 format!(
@@ -127,6 +161,7 @@ pub fn read(name: &str, bytes: &[u8]) -> Manifest {
     } else {
         yaml::read(name, text, &mut manifest);
     }
+    manifest.finish(name);
     manifest
 }
 

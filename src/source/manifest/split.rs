@@ -16,32 +16,34 @@ pub(super) struct Document<'a> {
 /// (which ends one) and go on with white space or not at all. No text of a document can hold such
 /// a line, block scalars included: YAML forbids it at the start of a line. What stands outside of
 /// any marker counts as a document only where there is more in it than comments and directives.
-pub(super) fn documents(text: &str) -> Vec<Document<'_>> {
-    let mut found = Vec::new();
+///
+/// Each document is given to `take` as it is found: of a large file there may be millions.
+pub(super) fn documents<'a>(text: &'a str, mut take: impl FnMut(Document<'a>)) {
+    let mut number = 0;
     let mut start = (0, 0);
     let mut marked = false;
     let mut offset = 0;
     let mut close = |from: (usize, usize), to: usize, marked: bool| {
         let chunk = text.get(from.0..to).unwrap_or_default();
         if marked || chunk.lines().any(has_content) {
-            found.push(Document { number: found.len() + 1, text: chunk, lines_before: from.1 });
+            number += 1;
+            take(Document { number, text: chunk, lines_before: from.1 });
         }
     };
-    for (number, line) in text.split_inclusive('\n').enumerate() {
+    for (lines, line) in text.split_inclusive('\n').enumerate() {
         let end = offset + line.len();
         if is_marker(line, "---") {
             close(start, offset, marked);
-            start = (offset, number);
+            start = (offset, lines);
             marked = true;
         } else if is_marker(line, "...") {
             close(start, offset, marked);
-            start = (end, number + 1);
+            start = (end, lines + 1);
             marked = false;
         }
         offset = end;
     }
     close(start, offset, marked);
-    found
 }
 
 fn is_marker(line: &str, marker: &str) -> bool {
@@ -67,7 +69,9 @@ mod tests {
     type Shown<'a> = (usize, &'a str, usize);
 
     fn split(text: &str) -> Vec<Shown<'_>> {
-        documents(text).iter().map(|d| (d.number, d.text, d.lines_before)).collect()
+        let mut found = Vec::new();
+        documents(text, |d| found.push((d.number, d.text, d.lines_before)));
+        found
     }
 
     #[test]
@@ -94,13 +98,14 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_of_a_document_is_lost(text in "([a-z]{0,3}|---|---\\s|\\.\\.\\.|#|%|\n|\r\n){0,40}") {
-            for document in documents(&text) {
+            let mut kept = 0;
+            documents(&text, |document| {
                 let rest: String =
                     text.split_inclusive('\n').skip(document.lines_before).collect();
-                prop_assert!(rest.starts_with(document.text));
-            }
-            let kept: usize = documents(&text).iter().flat_map(|d| d.text.lines())
-                .filter(|line| has_content(line) && !is_marker(line, "---")).count();
+                assert!(rest.starts_with(document.text));
+                kept += document.text.lines()
+                    .filter(|line| has_content(line) && !is_marker(line, "---")).count();
+            });
             let all: usize = text.lines()
                 .filter(|line| has_content(line) && !is_marker(line, "---") && !is_marker(line, "...")).count();
             prop_assert_eq!(kept, all);

@@ -1,8 +1,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use proptest::prelude::*;
-
 use super::*;
+
+mod properties;
 
 fn ids(manifest: &Manifest) -> Vec<String> {
     manifest.objects.iter().map(|parsed| parsed.id.object_ref().to_string()).collect()
@@ -216,31 +216,14 @@ fn depth_is_bounded_from_both_sides() {
     assert_eq!(lists(9).problems.len(), 1);
 }
 
-proptest! {
-    #[test]
-    fn garbage_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..300), json: bool) {
-        read(if json { "a.json" } else { "a.yaml" }, &bytes);
-    }
-
-    #[test]
-    fn damaged_manifests_never_panic(cut in 0usize..300, with in "[\\[\\]{}:,*&!|>'\"%@`\\-\n #]{0,4}") {
-        let (before, after) = TWO.split_at(cut.min(TWO.len()));
-        read("a.yaml", format!("{before}{with}{after}").as_bytes());
-        read("a.yaml", format!("{before}{with}").as_bytes());
-    }
-
-    #[test]
-    fn yaml_and_json_of_one_object_are_one_form(name in "[a-z]{1,8}", value in ".{0,40}", port in 1i32..65536) {
-        let object = serde_json::json!({
-            "apiVersion": "v1", "kind": "Service",
-            "metadata": {"name": name, "labels": {"v": value}},
-            "spec": {"ports": [{"port": port}]},
-        });
-        let json = read("a.json", object.to_string().as_bytes());
-        let yaml = read("a.yaml", serde_saphyr::to_string(&object).unwrap().as_bytes());
-        prop_assert!(yaml.problems.is_empty(), "{:?}", yaml.problems);
-        prop_assert_eq!(&json.objects[0].form, &yaml.objects[0].form);
-        let restored = restore(ObjectKind::Service, &json.objects[0].form);
-        prop_assert_eq!(restored.as_ref(), Some(&json.objects[0].object));
+#[test]
+fn of_many_problems_the_first_are_said() {
+    for (broken, said) in [(100, 100), (101, 101), (5_000, 101)] {
+        let manifest = read("a.yaml", "---\n[\n".repeat(broken).as_bytes());
+        assert_eq!(manifest.problems.len(), said);
+        let last = manifest.problems.last().unwrap();
+        let unsaid = format!("{} more of its parts cannot be read", broken - 100);
+        assert_eq!(last.finding.message == unsaid, broken > 100, "{last:?}");
+        assert_eq!(last.lost, Lost::Anything);
     }
 }

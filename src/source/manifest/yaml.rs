@@ -14,6 +14,9 @@ use super::{Manifest, Problem, document};
 /// for a level in a debug build, so this fits into the 2 MiB of a thread; objects need a tenth.
 const MAX_DEPTH: usize = 64;
 
+/// How many nodes aliases may repeat in one document.
+const MAX_REPEATED: usize = 100_000;
+
 /// How much longer than the YAML its JSON may become. Aliases can make a short text long.
 fn most_json(yaml: usize) -> usize {
     yaml.saturating_mul(4).saturating_add(16 << 20)
@@ -21,18 +24,18 @@ fn most_json(yaml: usize) -> usize {
 
 /// Reads a stream of YAML documents.
 pub(super) fn read(name: &str, text: &str, manifest: &mut Manifest) {
-    for part in documents(text) {
+    documents(text, |part| {
         let origin = format!("{name}#{}", part.number);
         match to_json(part) {
             Ok(json) => document::read(name, &origin, &json, manifest),
-            Err(message) => manifest.problems.push(Problem::file(
+            Err(message) => manifest.problem(Problem::file(
                 name,
                 &origin,
                 format!("document {} is no YAML: {message}", part.number),
                 "correct it there; the other documents of the file are read without it",
             )),
         }
-    }
+    });
 }
 
 /// One document as JSON text.
@@ -61,6 +64,7 @@ fn options() -> serde_saphyr::Options {
             max_nodes: usize::MAX,
             max_total_scalar_bytes: usize::MAX,
         },
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MAX_REPEATED },
         emit_comments: false,
         with_snippet: false,
     }

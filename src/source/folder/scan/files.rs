@@ -102,7 +102,6 @@ impl Scanner {
     }
 
     fn problem(&mut self, path: &OsStr, problem: Problem) {
-        let problems = vec![problem];
-        self.table.replace(path, Manifest { problems, ..Manifest::default() });
+        self.table.replace(path, Manifest::unreadable(problem));
     }
 }
