@@ -17,6 +17,8 @@ mod exact;
 mod exchange;
 #[path = "transparent/generate.rs"]
 mod generate;
+#[path = "transparent/h2.rs"]
+mod h2;
 #[path = "transparent/stage.rs"]
 mod stage;
 
@@ -48,7 +50,37 @@ async fn generated_exchanges_are_as_without_capture() -> Result<()> {
             for (n, view) in direct.iter().enumerate() {
                 assert!(view.answer.is_ok(), "case {seed} without capture: {view:?}");
                 let Some(captured) = captured.get(n) else { break };
-                let expected = allowed::through_the_mesh(view, captured);
+                let expected = allowed::over_http1(view, captured);
+                if expected != *captured {
+                    let text = exact::difference(&expected, captured);
+                    failures.push(format!("case {seed}.{n}, {}:\n{text}", target.name));
+                }
+            }
+        }
+    }
+    println!("{} differ", failures.len());
+    for f in &failures { println!("{f}"); }
+    assert!(failures.is_empty());
+    Ok(())
+}
+
+#[tokio::test]
+async fn generated_exchanges_over_http2_are_as_without_capture() -> Result<()> {
+    let stage = Stage::set().await?;
+    let mut failures = Vec::new();
+    let mut servers = Vec::new();
+    for target in [&TARGETS[0], &TARGETS[2]] {
+        servers.push(h2::Scripted::start(&stage, target).await?);
+    }
+    for (n, target) in TARGETS.iter().enumerate() {
+        let server = &servers[n / 2];
+        for seed in 0..CASES {
+            let exchanges = [h2::exchange(seed, target.hosts)];
+            let direct = server.play(&stage, Caller::Free, target, &exchanges).await?;
+            let captured = server.play(&stage, Caller::Captured, target, &exchanges).await?;
+            for (view, captured) in direct.iter().zip(&captured) {
+                assert!(view.answer.is_ok(), "case {seed} without capture: {view:?}");
+                let expected = allowed::over_http2(view);
                 if expected != *captured {
                     let text = exact::difference(&expected, captured);
                     failures.push(format!("case {seed}.{n}, {}:\n{text}", target.name));

@@ -7,7 +7,9 @@ mod fields;
 #[path = "generate/request.rs"]
 mod request;
 
+pub use fields::{answered, asked, trailers};
 use fastrand::Rng;
+pub use request::target;
 
 use crate::exchange::Exchange;
 
@@ -27,17 +29,17 @@ pub fn exchanges(seed: u64, hosts: &[&str]) -> Vec<Exchange> {
 }
 
 /// One of these.
-fn one<'a, T: ?Sized>(rng: &mut Rng, of: &[&'a T]) -> &'a T {
+pub fn one<'a, T: ?Sized>(rng: &mut Rng, of: &[&'a T]) -> &'a T {
     of[rng.usize(..of.len())]
 }
 
 /// Whether something happens that does so in this many of a hundred cases.
-fn chance(rng: &mut Rng, percent: u32) -> bool {
+pub fn chance(rng: &mut Rng, percent: u32) -> bool {
     rng.u32(..100) < percent
 }
 
 /// Up to this many bytes, any of them; text more often than not.
-fn body(rng: &mut Rng, most: usize) -> Vec<u8> {
+pub fn body(rng: &mut Rng, most: usize) -> Vec<u8> {
     let length = if chance(rng, 20) { 0 } else { rng.usize(..=most) };
     let text = chance(rng, 60);
     let byte = |rng: &mut Rng| if text { rng.u8(b' '..b'~') } else { rng.u8(..) };

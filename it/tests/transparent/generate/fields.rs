@@ -16,7 +16,7 @@ const ASKED: &[(&str, &[&str])] = &[
     ("content-type", &["application/json", "multipart/form-data; boundary=\"a b\"", "text/plain;charset=UTF-8"]),
     ("if-none-match", &["W/\"abc\"", "\"x\", \"y\"", "*"]),
     ("origin", &["http://said.shop", "null"]),
-    ("referer", &["http://said.shop/a?b#c"]),
+    ("referer", &["http://said.shop/a?b", "http://said.shop/a#b", "/relative", "about:blank", "android-app://org.example"]),
     ("range", &["bytes=0-10, 20-"]),
     ("pragma", &["no-cache"]),
     ("date", &["Tue, 15 Nov 1994 08:12:31 GMT"]),
@@ -142,17 +142,17 @@ const VALUES: &[&str] = &[
 ];
 
 /// Some fields of a request.
-pub(super) fn asked(rng: &mut Rng) -> Vec<(String, String)> {
+pub fn asked(rng: &mut Rng) -> Vec<(String, String)> {
     some(rng, ASKED)
 }
 
 /// Some fields of an answer.
-pub(super) fn answered(rng: &mut Rng) -> Vec<(String, String)> {
+pub fn answered(rng: &mut Rng) -> Vec<(String, String)> {
     some(rng, ANSWERED)
 }
 
 /// Some trailers.
-pub(super) fn trailers(rng: &mut Rng) -> Vec<(String, String)> {
+pub fn trailers(rng: &mut Rng) -> Vec<(String, String)> {
     let count = if chance(rng, 50) { 0 } else { 1 + rng.usize(..3) };
     let of = ["x-checksum", "Server-Timing", "x-a", "grpc-status", "Expires"];
     (0..count).map(|_| (one(rng, &of).to_owned(), one(rng, VALUES).to_owned())).collect()

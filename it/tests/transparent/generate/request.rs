@@ -92,7 +92,7 @@ fn hop_by_hop(rng: &mut Rng, fields: &mut Vec<(String, String)>, last: bool, old
 }
 
 /// A path and a query.
-fn target(rng: &mut Rng) -> String {
+pub fn target(rng: &mut Rng) -> String {
     let mut target = String::new();
     for _ in 0..=rng.usize(..5) {
         target.push('/');
