@@ -1,7 +1,5 @@
 //! What both ends saw of an exchange, by the byte, and how two such views differ.
 
-use std::fmt::Write as _;
-
 use it::wire::{Framing, Head, Message};
 
 /// A message, or the head of a 1xx answer, cut into lines but otherwise as it came.
@@ -70,8 +68,7 @@ impl Part {
 
     fn lines(&self, of: &str) -> Vec<String> {
         let mut lines = vec![format!("{of}  {}", self.start.escape_ascii())];
-        let of_field =
-            |f: &Field| format!("{}:{}", f.name.escape_ascii(), f.value.escape_ascii());
+        let of_field = |f: &Field| format!("{}:{}", f.name.escape_ascii(), f.value.escape_ascii());
         lines.extend(self.fields.iter().map(|f| format!("{of}  {}", of_field(f))));
         let body: String = self.body.escape_ascii().to_string().chars().take(200).collect();
         lines.push(format!("{of}  ({:?}, {} bytes: {body})", self.framing, self.body.len()));
@@ -100,7 +97,8 @@ impl Default for View {
 }
 
 impl View {
-    fn lines(&self) -> Vec<String> {
+    /// It in words, a line for each of its lines.
+    pub fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for part in &self.asked {
             lines.extend(part.lines("backend"));
@@ -117,40 +115,11 @@ impl View {
     }
 }
 
-/// What differs: the lines of both views, those of one alone marked, `-` expected and `+` found.
-pub fn difference(expected: &View, found: &View) -> String {
-    let (a, b) = (expected.lines(), found.lines());
-    let mut text = String::new();
-    // The longest common lines, by the usual table: the views have some tens of them.
-    let mut common = vec![vec![0_u32; b.len() + 1]; a.len() + 1];
-    for i in (0..a.len()).rev() {
-        for j in (0..b.len()).rev() {
-            common[i][j] = if a[i] == b[j] {
-                common[i + 1][j + 1] + 1
-            } else {
-                common[i + 1][j].max(common[i][j + 1])
-            };
-        }
-    }
-    let (mut i, mut j) = (0, 0);
-    while i < a.len() || j < b.len() {
-        let (mark, line) = if i < a.len() && j < b.len() && a[i] == b[j] {
-            (i, j) = (i + 1, j + 1);
-            (' ', &a[i - 1])
-        } else if i < a.len() && (j == b.len() || common[i + 1][j] >= common[i][j + 1]) {
-            i += 1;
-            ('-', &a[i - 1])
-        } else {
-            j += 1;
-            ('+', &b[j - 1])
-        };
-        let _ = writeln!(text, "{mark} {line}");
-    }
-    text
-}
-
 fn lines(head: &Head) -> impl Iterator<Item = &[u8]> {
-    head.0.split(|byte| *byte == b'\n').map(|l| l.strip_suffix(b"\r").unwrap_or(l)).filter(|l| !l.is_empty())
+    head.0
+        .split(|byte| *byte == b'\n')
+        .map(|l| l.strip_suffix(b"\r").unwrap_or(l))
+        .filter(|l| !l.is_empty())
 }
 
 fn field(line: &[u8]) -> Field {

@@ -4,16 +4,51 @@ use fastrand::Rng;
 
 use super::fields::{answered, spell, trailers};
 use super::request::Asked;
-use super::{body, chance, chunked, one};
+use super::{body, chance, chunked, line, one};
 use crate::exchange::Exchange;
 
 const STATUS: &[&str] = &[
-    "200 OK", "200 OK", "200 OK", "200 All's well (really)", "200 ", "200", "201 Created", "202 Accepted", "203 X", "204 No Content",
-    "205 Reset Content", "206 Partial Content", "226 IM Used", "299 Odd", "301 Moved Permanently", "302 Found", "304 Not Modified",
-    "307 Temporary Redirect", "400 Bad Request", "401 Unauthorized", "403 Forbidden", "404 Not Found", "405 no", "408 Request Timeout",
-    "409 Conflict", "413 Payload Too Large", "418 I'm a teapot", "421 Misdirected Request", "425 Too Early", "426 Upgrade Required",
-    "429 Too Many Requests", "431 X", "451 Unavailable For Legal Reasons", "500 Internal Server Error", "501 Not Implemented",
-    "502 Bad Gateway", "503 Service Unavailable", "504 Gateway Timeout", "505 HTTP Version Not Supported", "511 X", "599 Odd Too",
+    "200 OK",
+    "200 OK",
+    "200 OK",
+    "200 All's well (really)",
+    "200 ",
+    "200",
+    "201 Created",
+    "202 Accepted",
+    "203 X",
+    "204 No Content",
+    "205 Reset Content",
+    "206 Partial Content",
+    "226 IM Used",
+    "299 Odd",
+    "301 Moved Permanently",
+    "302 Found",
+    "304 Not Modified",
+    "307 Temporary Redirect",
+    "400 Bad Request",
+    "401 Unauthorized",
+    "403 Forbidden",
+    "404 Not Found",
+    "405 no",
+    "408 Request Timeout",
+    "409 Conflict",
+    "413 Payload Too Large",
+    "418 I'm a teapot",
+    "421 Misdirected Request",
+    "425 Too Early",
+    "426 Upgrade Required",
+    "429 Too Many Requests",
+    "431 X",
+    "451 Unavailable For Legal Reasons",
+    "500 Internal Server Error",
+    "501 Not Implemented",
+    "502 Bad Gateway",
+    "503 Service Unavailable",
+    "504 Gateway Timeout",
+    "505 HTTP Version Not Supported",
+    "511 X",
+    "599 Odd Too",
 ];
 
 /// An answer to this request; without the request.
@@ -66,27 +101,28 @@ pub(super) fn answer(rng: &mut Rng, asked: &Asked, last: bool) -> Exchange {
     }
     let at = rng.usize(..=fields.len());
     fields.rotate_left(at);
-    head(&mut bytes, &format!("HTTP/1.{} {status}", u8::from(!old)), &fields);
+    head(rng, &mut bytes, &format!("HTTP/1.{} {status}", u8::from(!old)), &fields);
     bytes.extend(tail);
     Exchange { request: Vec::new(), answer: bytes, closes }
 }
 
 /// No, one or two answers before the answer.
 fn interim(rng: &mut Rng, bytes: &mut Vec<u8>) {
-    let link = |rng: &mut Rng| vec![(spell(rng, "link"), "</a.css>; rel=preload".to_owned())];
     if chance(rng, 6) {
-        head(bytes, "HTTP/1.1 102 Processing", &[]);
+        let start = one(rng, &["HTTP/1.1 102 Processing", "HTTP/1.1 102 Busy"]);
+        head(rng, bytes, start, &[]);
     }
     if chance(rng, 8) {
-        let fields = link(rng);
-        head(bytes, "HTTP/1.1 103 Early Hints", &fields);
+        let fields = [(spell(rng, "link"), "</a.css>; rel=preload".to_owned())];
+        let start = one(rng, &["HTTP/1.1 103 Early Hints", "HTTP/1.1 103 Hints"]);
+        head(rng, bytes, start, &fields);
     }
 }
 
-fn head(bytes: &mut Vec<u8>, start: &str, fields: &[(String, String)]) {
+fn head(rng: &mut Rng, bytes: &mut Vec<u8>, start: &str, fields: &[(String, String)]) {
     bytes.extend(format!("{start}\r\n").bytes());
     for (name, value) in fields {
-        bytes.extend(format!("{name}: {value}\r\n").bytes());
+        bytes.extend(line(rng, name, value));
     }
     bytes.extend(b"\r\n");
 }
