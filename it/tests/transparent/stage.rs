@@ -156,7 +156,8 @@ impl Stage {
     pub async fn went_through_the_proxy(&self, least: u64) -> Result<()> {
         let clusters = ["http_said.shop.*", "http_silent.shop.*", "passthrough_original_dst"];
         for cluster in clusters {
-            let counters = self.envoy.stats(&format!("^cluster.{cluster}.upstream_rq_total$")).await?;
+            let counters =
+                self.envoy.stats(&format!("^cluster.{cluster}.upstream_rq_total$")).await?;
             let passed: u64 = counters.values().sum();
             anyhow::ensure!(passed >= least, "{passed} of {least} requests: {counters:?}");
         }
