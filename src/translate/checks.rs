@@ -30,14 +30,14 @@ pub(super) fn service(service: &MeshService) -> Option<Finding> {
         }
     }
     let numbers: BTreeSet<u16> = service.ports.iter().map(|port| port.number).collect();
-    let ports = "spec.ports";
+    let field = "spec.ports";
     if numbers.len() != service.ports.len() || numbers.contains(&0) {
         let way_out = "give each TCP port a number of its own from 1 to 65535";
         let message = format!(
             "the ports {:?} repeat a number or hold a 0, so nothing of the Service is served",
             service.ports.iter().map(|port| port.number).collect::<Vec<_>>()
         );
-        return Some(finding(service, ports, message, way_out));
+        return Some(finding(service, field, message, way_out));
     }
     if !numbers.contains(&service.default_port) {
         let message = format!(
@@ -45,7 +45,7 @@ pub(super) fn service(service: &MeshService) -> Option<Finding> {
              is served",
             service.default_port
         );
-        return Some(finding(service, ports, message, "give the Service a TCP port"));
+        return Some(finding(service, field, message, "give the Service a TCP port"));
     }
     None
 }

@@ -1,5 +1,6 @@
 //! The DNS listener: `dns_filter` with the whole table inside.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use envoy_types::pb::envoy::config::core::v3::socket_address::Protocol;
@@ -20,7 +21,7 @@ use envoy_types::pb::envoy::extensions::network::dns_resolver::cares::v3::CaresD
 
 use super::DnsFilter;
 use super::proto::{address, any, encoded, extension, millis};
-use crate::model::{MeshNames, Projection, Records};
+use crate::model::{MeshNames, Records};
 use crate::xds::Stem;
 
 /// How long an answer may be kept, in milliseconds: the least that Envoy allows.
@@ -29,11 +30,11 @@ const TTL_MS: u32 = 30_000;
 const PENDING: u64 = 4096;
 
 /// The stem of every DNS listener: all but its name and addresses.
-pub(super) fn stem(filter: &DnsFilter, names: &MeshNames, projection: &Projection) -> Stem {
+pub(super) fn stem(filter: &DnsFilter, names: &MeshNames, records: &Records) -> Stem {
     let config = DnsFilterConfig {
         stat_prefix: "mesh_dns".to_owned(),
         server_config: Some(ServerContextConfig {
-            config_source: Some(ConfigSource::InlineDnsTable(table(names, &projection.records()))),
+            config_source: Some(ConfigSource::InlineDnsTable(table(names, records))),
         }),
         client_config: forwarding(filter),
         ..DnsFilterConfig::default()
@@ -59,7 +60,7 @@ fn table(names: &MeshNames, records: &Records) -> DnsTable {
         let v6 = records.v6.get(key).map(|ip| IpAddr::V6(*ip));
         v4.into_iter().chain(v6).map(|ip| ip.to_string()).collect::<Vec<_>>()
     };
-    let keys: std::collections::BTreeSet<_> = records.v4.keys().chain(records.v6.keys()).collect();
+    let keys: BTreeSet<_> = records.v4.keys().chain(records.v6.keys()).collect();
     let qualified = keys.into_iter().map(|key| (names.qualified(key), of(key)));
     let short = records.short.iter().map(|(name, key)| (names.short(name), of(key)));
     let mut all: Vec<_> = qualified.chain(short).filter(|(_, ips)| !ips.is_empty()).collect();

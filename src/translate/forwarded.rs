@@ -28,6 +28,7 @@ use envoy_types::pb::xds::r#type::matcher::v3::matcher::matcher_list::{FieldMatc
 use envoy_types::pb::xds::r#type::matcher::v3::matcher::{
     MatcherList, MatcherType, OnMatch, on_match,
 };
+use envoy_types::pb::xds::r#type::matcher::v3::regex_matcher::{EngineType, GoogleRe2};
 use envoy_types::pb::xds::r#type::matcher::v3::string_matcher::MatchPattern;
 use envoy_types::pb::xds::r#type::matcher::v3::{Matcher, RegexMatcher, StringMatcher};
 use prost::{Message, Name};
@@ -74,7 +75,10 @@ pub(super) fn forget() -> HttpFilter {
 }
 
 fn skip_if_remembered() -> Matcher {
-    let anything = RegexMatcher { regex: ".+".to_owned(), ..RegexMatcher::default() };
+    let anything = RegexMatcher {
+        regex: ".+".to_owned(),
+        engine_type: Some(EngineType::GoogleRe2(GoogleRe2 {})),
+    };
     let value = StringMatcher {
         match_pattern: Some(MatchPattern::SafeRegex(anything)),
         ..StringMatcher::default()

@@ -26,8 +26,8 @@ const UPGRADES: [&str; 4] = ["websocket", "spdy/3.1", "tcp", "CONNECT"];
 
 /// The body of every answer of 400 and more that comes from the proxy itself. A backend's own
 /// answers never pass the mapper.
-const LOCAL_REPLY: &str = "aether: answered by the mesh, not by the service: \
-                           %LOCAL_REPLY_BODY% (%RESPONSE_CODE_DETAILS%)\n";
+const LOCAL_REPLY: &str = "aether: answered by the mesh, not by the service \
+                           (%RESPONSE_CODE_DETAILS%): %LOCAL_REPLY_BODY%\n";
 
 /// The network filter for the callers of a namespace, encoded as it stands in a filter chain.
 pub(super) fn filter(namespace: &str) -> Bytes {

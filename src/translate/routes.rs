@@ -105,8 +105,7 @@ pub(super) fn catch_all(mode: CaptureMode) -> Bytes {
 /// A route for every path.
 fn route(authority: Option<HeaderMatcher>, action: Action) -> Route {
     let on = RouteMatch {
-        // The empty prefix takes `*` too, which OPTIONS asks for.
-        path_specifier: Some(PathSpecifier::Prefix(String::new())),
+        path_specifier: Some(PathSpecifier::Prefix("/".to_owned())),
         headers: authority.into_iter().collect(),
         ..RouteMatch::default()
     };

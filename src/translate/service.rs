@@ -43,6 +43,8 @@ pub(super) struct Host {
 pub(super) struct Made {
     /// What it was made of.
     pub source: Arc<MeshService>,
+    /// Whether nothing of it can be served, not even its names.
+    pub quarantined: bool,
     /// What it lost to others when it was made.
     pub lost: Lost,
     /// From where its endpoints are seen.
@@ -91,6 +93,7 @@ impl Common {
     pub(super) fn make(&self, source: &Arc<MeshService>, lost: Lost, places: &Arc<Places>) -> Made {
         let mut made = Made {
             source: source.clone(),
+            quarantined: false,
             places: places.clone(),
             clusters: Vec::new(),
             assignments: Vec::new(),
@@ -101,6 +104,7 @@ impl Common {
         };
         if let Some(finding) = checks::service(source) {
             made.findings.push(finding);
+            made.quarantined = true;
             return made;
         }
         let mut ips = source.owned_ips.clone();

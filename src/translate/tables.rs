@@ -114,8 +114,8 @@ impl Tables {
             let old = kept.remove(namespace);
             let hosts = match &old {
                 Some(old) => {
-                    let changes = own_hosts.remove(namespace).unwrap_or_default();
-                    old.hosts.patched(generation, changes)
+                    let patch = own_hosts.remove(namespace).unwrap_or_default();
+                    old.hosts.patched(generation, patch)
                 }
                 None => own_table(generation, namespace, services),
             };

@@ -12,7 +12,7 @@ use super::proxies::{DNS_STEM, Proxies};
 use super::service::{self, Common, Lost, Made};
 use super::tables::{Patch, Tables};
 use super::{Settings, dns, naming, routes};
-use crate::model::{Finding, MeshService, Projection, ServiceKey};
+use crate::model::{Finding, MeshService, Projection, Records, ServiceKey};
 use crate::xds::{Snapshot, Stem};
 
 /// What a projection becomes.
@@ -139,6 +139,18 @@ impl Translator {
         new.chain(gone).cloned().collect()
     }
 
+    /// The records of the services that can be served: one wrong name would cost the listener.
+    fn records(&self, projection: &Projection) -> Records {
+        let mut records = projection.records();
+        let wrong = self.services.iter().filter(|(_, made)| made.quarantined);
+        for (key, _) in wrong {
+            records.v4.remove(key);
+            records.v6.remove(key);
+            records.short.retain(|_, owner| owner != key);
+        }
+        records
+    }
+
     /// Makes the tails of the listeners that need it. Tells whether any is another than before.
     fn stems(&mut self, projection: &Projection, services: bool, chains: bool) -> bool {
         let mode = self.common.settings.mode;
@@ -158,7 +170,7 @@ impl Translator {
         if let Some(filter) = &self.common.settings.dns {
             let kept = old.get(DNS_STEM).filter(|_| !services).cloned();
             let names = &self.common.settings.names;
-            let stem = kept.unwrap_or_else(|| dns::stem(filter, names, projection));
+            let stem = kept.unwrap_or_else(|| dns::stem(filter, names, &self.records(projection)));
             stems.insert(DNS_STEM.into(), stem);
         }
         let same = old.len() == stems.len()
