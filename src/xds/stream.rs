@@ -20,11 +20,11 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tonic::{Status, Streaming};
 
+use super::Snapshot;
 use super::encode::Encoder;
 use super::request::Request;
 use super::session::{Fault, Heard, Refusal, Session};
 use super::stats::{Open, Stats};
-use super::Snapshot;
 
 /// How many requests are read before they are answered, where as many came at once.
 const BATCH: usize = 64;
