@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::session::Subscriptions;
-use super::subscription::Bundle;
+use super::subscription::{Bundle, Subscription};
 use super::{Kind, Resource, View};
 
 /// How long what may name a new cluster waits until the client asked for its endpoints. An Envoy
@@ -144,7 +144,7 @@ impl Order {
     /// The next moment at which something here changes by itself.
     pub(super) fn deadline(&self, subs: &Subscriptions, now: Instant) -> Option<Instant> {
         let grace = self.resumed.map(|resumed| resumed + GRACE);
-        let grace = grace.filter(|_| subs.values().any(|sub| sub.removing()));
+        let grace = grace.filter(|_| subs.values().any(Subscription::pending));
         self.wanting.values().copied().chain(grace).filter(|at| *at > now).min()
     }
 }

@@ -280,8 +280,9 @@ impl Session {
             for kind in Kind::ALL {
                 moved |= self.send(kind, &view, now, &mut out);
             }
+            let frozen = self.order.frozen(now);
             self.order.note(&self.subs, now);
-            if !moved {
+            if !moved && frozen == self.order.frozen(now) {
                 break;
             }
         }

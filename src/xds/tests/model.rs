@@ -165,6 +165,15 @@ impl Model {
         self.drive();
     }
 
+    /// Lets time pass until the session's deadline, if it has one.
+    pub fn pass(&mut self) -> bool {
+        let Some(at) = self.session.deadline(self.now) else { return false };
+        assert!(at > self.now);
+        self.now = at;
+        self.drive();
+        true
+    }
+
     /// The first requests, all at once.
     pub fn connect(&mut self) {
         for kind in Kind::ALL {

@@ -53,11 +53,11 @@ fn run(seed: u64, protocol: Protocol, rules: &Rules) {
     // Everything changes once more, and nothing is refused from now on.
     worlds.touch();
     model.publish(&mut worlds);
-    for _ in 0..40 {
-        model.settle();
-        model.wait(Duration::from_secs(6));
-    }
+    // Time passes only as the session says that it needs it.
     model.settle();
+    while model.pass() {
+        model.settle();
+    }
     model.converged(&worlds, seed);
 }
 

@@ -62,6 +62,18 @@ fn s06_a_quarantined_culprit_lets_the_others_through() {
 }
 
 #[test]
+fn s06_a_quarantined_culprit_lets_the_others_through_in_sotw() {
+    for kind in [EDS, LDS] {
+        let mut world = World::default();
+        world.set(kind, "bad", "1").set(kind, "good", "1");
+        let mut rig = Rig::sotw(&mut world);
+        let first = one(rig.ask(kind, &["bad", "good"]));
+        rig.nack(&first, &["bad", "good"], "bad is bad");
+        expect(&rig.publish(world.remove(kind, "bad")), &[(kind, &["good"], &[])]);
+    }
+}
+
+#[test]
 fn s06_what_changed_while_the_answer_was_awaited_goes_after_a_refusal() {
     let mut world = World::default();
     world.set(LDS, "a", "1").set(LDS, "b", "1");
