@@ -127,7 +127,7 @@ impl Subscription {
         let kind = self.kind;
         let changed = self.owed.values().any(|owed| owed.changed() && owed.due(kind, removals));
         self.owed.retain(|name, owed| {
-            if !owed.due(kind, removals) && !(changed && owed.why == Why::Refused) {
+            if !(owed.due(kind, removals) || changed && owed.why == Why::Refused) {
                 return true;
             }
             match &owed.now {

@@ -43,7 +43,7 @@ impl Order {
     /// Whether a type may be sent. Nothing that names a new cluster precedes its endpoints.
     pub(super) fn open(&self, kind: Kind, subs: &Subscriptions) -> bool {
         let early = matches!(kind, Kind::Cluster | Kind::Endpoints);
-        let lacking = |kind| subs.get(&kind).is_some_and(|sub| sub.lacking());
+        let lacking = |kind| subs.get(&kind).is_some_and(Subscription::lacking);
         early || !self.waiting && !lacking(Kind::Cluster) && !lacking(Kind::Endpoints)
     }
 
@@ -130,9 +130,9 @@ impl Order {
 
     /// Notes whether the later types are held back.
     pub(super) fn note(&mut self, subs: &Subscriptions, now: Instant) {
-        let held = [Kind::Listener, Kind::Routes, Kind::VirtualHost]
-            .into_iter()
-            .any(|kind| subs.get(&kind).is_some_and(|sub| sub.pending()) && !self.open(kind, subs));
+        let held = [Kind::Listener, Kind::Routes, Kind::VirtualHost].into_iter().any(|kind| {
+            subs.get(&kind).is_some_and(Subscription::pending) && !self.open(kind, subs)
+        });
         self.held = held.then(|| self.held.unwrap_or(now));
     }
 

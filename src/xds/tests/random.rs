@@ -23,7 +23,7 @@ struct Rules {
 fn run(seed: u64, protocol: Protocol, rules: &Rules) {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut worlds = Worlds::default();
-    let strict = !rules.chaos && !(rules.reconnect && protocol == Protocol::Sotw);
+    let strict = !(rules.chaos || rules.reconnect && protocol == Protocol::Sotw);
     let mut model = Model::new(protocol, strict);
     if random.below(2) == 0 {
         worlds.change(&mut random);

@@ -17,8 +17,8 @@ use super::world::{NODE, World};
 pub const PLANE: &str = "aether/test";
 
 /// The node of every client.
-pub fn node() -> Option<Node> {
-    Some(Node { id: NODE.into(), ..Node::default() })
+pub fn node() -> Node {
+    Node { id: NODE.into(), ..Node::default() }
 }
 
 /// How many nodes the store's snapshot knows.

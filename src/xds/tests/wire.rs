@@ -11,6 +11,7 @@ use pb::discovery::v3::{DeltaDiscoveryRequest, DiscoveryRequest};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Code;
+use tonic::transport::Channel;
 
 use super::super::{Kind, Store};
 use super::served::{PLANE, Served, named, node};
@@ -30,7 +31,7 @@ fn wire<T>() -> Wire<T> {
 fn ask(kind: Kind, names: &[&str]) -> DiscoveryRequest {
     let resource_names = names.iter().map(ToString::to_string).collect();
     DiscoveryRequest {
-        node: node(),
+        node: Some(node()),
         type_url: kind.type_url().into(),
         resource_names,
         ..Default::default()
@@ -40,7 +41,12 @@ fn ask(kind: Kind, names: &[&str]) -> DiscoveryRequest {
 fn subscribe(kind: Kind, names: &[&str]) -> DeltaDiscoveryRequest {
     let resource_names_subscribe = names.iter().map(ToString::to_string).collect();
     let type_url = kind.type_url().into();
-    DeltaDiscoveryRequest { node: node(), type_url, resource_names_subscribe, ..Default::default() }
+    DeltaDiscoveryRequest {
+        node: Some(node()),
+        type_url,
+        resource_names_subscribe,
+        ..Default::default()
+    }
 }
 
 fn world() -> World {
@@ -105,7 +111,6 @@ async fn s01_s02_both_protocols_on_the_service_of_each_type() {
     let served = Served::start(&mut world(), false).await;
     let sotw = |names| DiscoveryRequest { type_url: String::new(), ..ask(CDS, names) };
     let delta = |names| DeltaDiscoveryRequest { type_url: String::new(), ..subscribe(CDS, names) };
-    type Channel = tonic::transport::Channel;
     let all = [
         (CDS, per_type!(served, Cds<Channel>, stream_clusters, sotw(&[]))),
         (EDS, per_type!(served, Eds<Channel>, stream_endpoints, sotw(&["a"]))),
@@ -265,7 +270,7 @@ async fn s24_a_stream_that_does_not_read_delays_no_other_and_hears_the_newest_on
     world.set(CDS, "a", &body(0));
     let served = Served::start(&mut world, false).await;
     let slow_channel = served.channel().await;
-    let open = |mut client: Ads<tonic::transport::Channel>| async move {
+    let open = |mut client: Ads<Channel>| async move {
         let (say, requests) = wire();
         say.send(subscribe(CDS, &[])).unwrap();
         (say, client.delta_aggregated_resources(requests).await.unwrap().into_inner())
