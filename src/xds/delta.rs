@@ -125,9 +125,9 @@ impl Subscription {
             joined.extend(resources.iter().map(|r| r.name().clone()));
         }
         let kind = self.kind;
-        let changed = self.owed.values().any(|o| o.why == Why::Differs && o.due(kind, removals));
+        let changed = self.owed.values().any(|owed| owed.changed() && owed.due(kind, removals));
         self.owed.retain(|name, owed| {
-            if !owed.due(kind, removals) && !(changed && owed.why == Why::Refused) {
+            if !(owed.due(kind, removals) || changed && owed.why == Why::Refused) {
                 return true;
             }
             match &owed.now {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::session::Subscriptions;
-use super::subscription::Bundle;
+use super::subscription::{Bundle, Subscription};
 use super::{Kind, Resource, View};
 
 /// How long what may name a new cluster waits until the client asked for its endpoints. An Envoy
@@ -43,7 +43,7 @@ impl Order {
     /// Whether a type may be sent. Nothing that names a new cluster precedes its endpoints.
     pub(super) fn open(&self, kind: Kind, subs: &Subscriptions) -> bool {
         let early = matches!(kind, Kind::Cluster | Kind::Endpoints);
-        let lacking = |kind| subs.get(&kind).is_some_and(|sub| sub.lacking());
+        let lacking = |kind| subs.get(&kind).is_some_and(Subscription::lacking);
         early || !self.waiting && !lacking(Kind::Cluster) && !lacking(Kind::Endpoints)
     }
 
@@ -130,9 +130,9 @@ impl Order {
 
     /// Notes whether the later types are held back.
     pub(super) fn note(&mut self, subs: &Subscriptions, now: Instant) {
-        let held = [Kind::Listener, Kind::Routes, Kind::VirtualHost]
-            .into_iter()
-            .any(|kind| subs.get(&kind).is_some_and(|sub| sub.pending()) && !self.open(kind, subs));
+        let held = [Kind::Listener, Kind::Routes, Kind::VirtualHost].into_iter().any(|kind| {
+            subs.get(&kind).is_some_and(Subscription::pending) && !self.open(kind, subs)
+        });
         self.held = held.then(|| self.held.unwrap_or(now));
     }
 
@@ -144,7 +144,7 @@ impl Order {
     /// The next moment at which something here changes by itself.
     pub(super) fn deadline(&self, subs: &Subscriptions, now: Instant) -> Option<Instant> {
         let grace = self.resumed.map(|resumed| resumed + GRACE);
-        let grace = grace.filter(|_| subs.values().any(|sub| sub.removing()));
+        let grace = grace.filter(|_| subs.values().any(Subscription::pending));
         self.wanting.values().copied().chain(grace).filter(|at| *at > now).min()
     }
 }

@@ -62,6 +62,18 @@ impl Owed {
         }
     }
 
+    /// Whether the content changed since the client got it, or it never did by itself: then what
+    /// was refused goes again with it.
+    pub(super) fn changed(&self) -> bool {
+        match (self.why, self.has, &self.now) {
+            (Why::Differs, ..) => true,
+            (Why::Asked, Has::Version(has), now) => {
+                now.as_ref().map(Resource::version) != Some(has)
+            }
+            _ => false,
+        }
+    }
+
     /// Whether the client lacks something that others may already name.
     pub(super) fn lacking(&self) -> bool {
         let sent = matches!(self.why, Why::Asked | Why::Differs);

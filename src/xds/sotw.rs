@@ -97,8 +97,7 @@ impl Subscription {
             resources = self.view.as_ref()?.all(self.kind);
             self.owed.clear();
         }
-        let changed = |o: &Owed| o.why == Why::Differs && o.now.is_some();
-        let changed = self.owed.values().any(changed);
+        let changed = self.owed.values().any(Owed::changed);
         self.owed.retain(|_, owed| {
             if owed.why == Why::Refused && !changed {
                 return true;

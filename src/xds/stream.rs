@@ -22,8 +22,9 @@ use tonic::{Status, Streaming};
 
 use super::Snapshot;
 use super::encode::Encoder;
+use super::heard::{Fault, Heard, Refusal};
 use super::request::Request;
-use super::session::{Fault, Heard, Refusal, Session};
+use super::session::Session;
 use super::stats::{Open, Stats};
 
 /// How many requests are read before they are answered, where as many came at once.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::order::route_configuration;
-use super::super::{Kind, Protocol, Request, Response, Session, Snapshot, View, Wants};
+use super::super::{Kind, Protocol, Request, Resource, Response, Session, Snapshot, View, Wants};
 use super::world::{NODE, World};
 
 /// A small generator; a seed tells a run.
@@ -165,6 +165,15 @@ impl Model {
         self.drive();
     }
 
+    /// Lets time pass until the session's deadline, if it has one.
+    pub fn pass(&mut self) -> bool {
+        let Some(at) = self.session.deadline(self.now) else { return false };
+        assert!(at > self.now);
+        self.now = at;
+        self.drive();
+        true
+    }
+
     /// The first requests, all at once.
     pub fn connect(&mut self) {
         for kind in Kind::ALL {
@@ -265,7 +274,7 @@ impl Model {
             if refuse { "refuses" } else { "applies" },
             super::rig::said(&response)
         ));
-        let names: BTreeSet<_> = response.resources.iter().map(|r| r.name()).collect();
+        let names: BTreeSet<_> = response.resources.iter().map(Resource::name).collect();
         assert_eq!(names.len(), response.resources.len(), "no name twice");
         assert!(response.removed.iter().all(|name| !names.contains(name)));
         self.nonces.insert(kind, response.nonce.to_string());

@@ -187,7 +187,7 @@ fn s19_a_cluster_stays_while_what_named_it_is_refused_or_unanswered() {
         if refuse {
             expect(&rig.nack(&step[1], &[], "no"), &[]);
             // The old virtual host still names the cluster, for as long as it takes.
-            expect(&rig.wait(Duration::from_secs(3600)), &[]);
+            expect(&rig.wait(Duration::from_hours(1)), &[]);
             let step = rig.publish(world.set(VHDS, "t/v", "3"));
             expect(&step, &[(VHDS, &["t/v"], &[])]);
             expect(&rig.ack(&step[0], &[]), &[(CDS, &[], &["a"])]);

@@ -23,7 +23,7 @@ struct Rules {
 fn run(seed: u64, protocol: Protocol, rules: &Rules) {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut worlds = Worlds::default();
-    let strict = !rules.chaos && !(rules.reconnect && protocol == Protocol::Sotw);
+    let strict = !(rules.chaos || rules.reconnect && protocol == Protocol::Sotw);
     let mut model = Model::new(protocol, strict);
     if random.below(2) == 0 {
         worlds.change(&mut random);
@@ -53,11 +53,11 @@ fn run(seed: u64, protocol: Protocol, rules: &Rules) {
     // Everything changes once more, and nothing is refused from now on.
     worlds.touch();
     model.publish(&mut worlds);
-    for _ in 0..40 {
-        model.settle();
-        model.wait(Duration::from_secs(6));
-    }
+    // Time passes only as the session says that it needs it.
     model.settle();
+    while model.pass() {
+        model.settle();
+    }
     model.converged(&worlds, seed);
 }
 
