@@ -53,7 +53,5 @@ async fn an_idle_connection_outlives_every_change_around_it() -> Result<()> {
         ensure!(&back == b"after!", "{to}: {back:?}");
     }
     ensure!(stage.echo.counts().connections() == connections, "one was replaced");
-    let drained = caller.envoy.stat("listener_manager.total_filter_chains_draining").await?;
-    eprintln!("{connections} connections; {drained} chains draining");
     Ok(())
 }
