@@ -141,7 +141,8 @@ async fn raw_tcp_passes_whoever_speaks_first() -> Result<()> {
             };
             let mut got = Vec::new();
             let (sent, received) = tokio::join!(send, read.read_to_end(&mut got));
-            (sent?, received?);
+            sent?;
+            received?;
             Ok(got)
         };
         let got = stage.caller().pod.run(talk).await?;

@@ -104,8 +104,7 @@ impl Stage {
             (plan.over, plan.bootstrap) = (Over::Tcp, &["--protocol", "sotw"]);
         }
         let mesh = Mesh::start(net, plan).await?;
-        let (_backends, _pods) = (backends, pods);
-        Ok(Self { web, stranger, leaks, mesh, _backends, _pods })
+        Ok(Self { web, stranger, leaks, _backends: backends, mesh, _pods: pods })
     }
 
     /// The caller in shop.

@@ -53,7 +53,7 @@ async fn tls_is_between_the_two_that_speak_it() -> Result<()> {
     let mut server = Process::start(&spec)?;
     let listens = || async {
         let to = stage.addresses(443)[0];
-        Ok(drop(stage.stranger.run(async move { Ok(TcpStream::connect(to).await?) }).await?))
+        stage.stranger.run(async move { Ok(TcpStream::connect(to).await?) }).await
     };
     it::eventually("the TLS server", SOON, listens).await?;
     server.must_run()?;
