@@ -20,6 +20,9 @@ pub(super) type Subscriptions = BTreeMap<Kind, Subscription>;
 /// Types that are not served and were asked for before there was anything to answer with.
 const STRANGERS: usize = 16;
 
+/// How often the types are gone through at a time. Each can make another one due, once.
+const PASSES: usize = 4;
+
 /// Why a stream ends. All of them are the client's to mend (InvalidArgument).
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Fault {
@@ -126,9 +129,6 @@ impl Session {
     /// Takes in a request.
     pub fn request(&mut self, request: Request, now: Instant) -> Result<Heard, Fault> {
         self.identify(request.node)?;
-        if self.only.is_none() {
-            self.order.began.get_or_insert(now);
-        }
         let kind = match (request.type_url.as_str(), self.only) {
             ("", Some(only)) => Some(only),
             ("", None) => return Err(Fault::NoType),
@@ -154,16 +154,17 @@ impl Session {
             Wants::All(names) => self.want_all(kind, nonce, &names),
             Wants::Change { subscribe, unsubscribe, initial } => match self.subs.get_mut(&kind) {
                 Some(sub) => sub.change_delta(&subscribe, &unsubscribe),
-                None => self.subscribe(Subscription::first_delta(
-                    kind,
-                    &subscribe,
-                    &unsubscribe,
-                    initial,
-                )),
+                None => {
+                    if !initial.is_empty() && self.only.is_none() {
+                        self.order.resumed.get_or_insert(now);
+                    }
+                    let sub = Subscription::first_delta(kind, &subscribe, &unsubscribe, initial);
+                    self.subscribe(sub);
+                }
             },
         }
         if kind == Kind::Endpoints {
-            self.order.endpoints_asked(first, &mut self.subs);
+            self.order.endpoints_asked(&mut self.subs, now);
         }
         Ok(heard)
     }
@@ -266,8 +267,8 @@ impl Session {
     /// snapshot or the [`deadline`](Self::deadline).
     pub fn drive(&mut self, now: Instant) -> Vec<Response> {
         let mut out = Vec::new();
-        // Twice: a snapshot that had to wait may be taken in when those before it were sent.
-        for _ in 0..2 {
+        // What was sent may let something else go; a snapshot that had to wait may be taken in.
+        for _ in 0..PASSES {
             self.adopt(now);
             let Some(view) = self.view.clone() else { return out };
             for (url, removed) in std::mem::take(&mut self.strangers) {
@@ -275,24 +276,27 @@ impl Session {
                 out.push(self.response(None, url.into(), version, Arc::default(), removed.into()));
             }
             self.order.expire(&view, now);
+            let mut moved = false;
             for kind in Kind::ALL {
-                self.send(kind, &view, now, &mut out);
+                moved |= self.send(kind, &view, now, &mut out);
             }
             self.order.note(&self.subs, now);
-            if self.newest.as_ref().is_none_or(|newest| newest.generation == view.generation()) {
+            if !moved {
                 break;
             }
         }
         out
     }
 
-    fn send(&mut self, kind: Kind, view: &View, now: Instant, out: &mut Vec<Response>) {
+    /// Sends what is to be sent of a type; whether anything was to be.
+    fn send(&mut self, kind: Kind, view: &View, now: Instant, out: &mut Vec<Response>) -> bool {
         if !self.order.open(kind, &self.subs) {
-            return;
+            return false;
         }
         let removals = self.order.removals(kind, &self.subs, now);
-        let Some(mut sub) = self.subs.remove(&kind) else { return };
-        let bundle = if sub.ready(removals, now) { self.take(&mut sub, removals) } else { None };
+        let Some(mut sub) = self.subs.remove(&kind) else { return false };
+        let ready = sub.ready(removals, now);
+        let bundle = if ready { self.take(&mut sub, removals) } else { None };
         if let Some(bundle) = &bundle {
             self.respond(&mut sub, bundle, view, now, out);
         }
@@ -300,6 +304,7 @@ impl Session {
         if let Some(bundle) = bundle {
             self.order.sent(kind, &bundle, &mut self.subs, view, now);
         }
+        ready
     }
 
     fn take(&self, sub: &mut Subscription, removals: bool) -> Option<Bundle> {
