@@ -63,6 +63,11 @@ pub struct Busy {
 impl Busy {
     /// Starts everything, a caller for each of these, and waits until their proxies are warm.
     pub async fn start(callers: &[Speaks]) -> Result<Self> {
+        Self::start_with(callers, &[]).await
+    }
+
+    /// The same with these further arguments for the Envoys.
+    pub async fn start_with(callers: &[Speaks], arguments: &[&str]) -> Result<Self> {
         let net = Net::new()?;
         let servers = net.pod()?;
         let services = Services::start(&servers).await?;
@@ -88,7 +93,7 @@ impl Busy {
             };
             let node = format!("pod/{NAMESPACE}/caller-{n}");
             let bootstrap = aether.bootstrap(&node, over, options)?;
-            Ok(Caller { envoy: Envoy::start(&pod, &bootstrap)?, pod, speaks })
+            Ok(Caller { envoy: Envoy::start_with(&pod, &bootstrap, arguments)?, pod, speaks })
         });
         let mut callers = callers.collect::<Result<Vec<_>>>()?;
         for caller in &mut callers {
