@@ -9,8 +9,12 @@
 
 pub mod aether;
 pub mod backend;
+pub mod busy;
 pub mod client;
+pub mod counters;
 pub mod envoy;
+pub mod large;
+pub mod latency;
 pub mod load;
 pub mod mesh;
 pub mod net;
