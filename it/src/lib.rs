@@ -12,6 +12,7 @@ pub mod backend;
 pub mod client;
 pub mod envoy;
 pub mod load;
+pub mod loaded;
 pub mod net;
 pub mod places;
 pub mod process;
