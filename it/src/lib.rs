@@ -16,6 +16,7 @@ pub mod envoy;
 pub mod large;
 pub mod latency;
 pub mod load;
+pub mod loaded;
 pub mod mesh;
 pub mod net;
 pub mod places;

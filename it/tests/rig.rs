@@ -166,3 +166,21 @@ async fn a_wrong_bootstrap_is_refused_in_envoys_words() {
     let ended = envoy.ready(SOON).await.unwrap_err();
     assert!(format!("{ended:#}").contains("last words"), "{ended:#}");
 }
+
+#[tokio::test]
+async fn pods_that_come_and_go_leave_the_node_where_the_others_know_it() {
+    let net = Net::new().unwrap();
+    let address = || {
+        let link =
+            net.node().command("ip").args(["-brief", "link", "show", "br0"]).output().unwrap();
+        let words = String::from_utf8(link.stdout).unwrap();
+        words.split_whitespace().nth(2).unwrap().to_owned()
+    };
+    let first = address();
+    // Of eight random addresses one would be the lowest so far.
+    for _ in 0..8 {
+        let _pod = net.pod().unwrap();
+        assert_eq!(address(), first);
+    }
+    assert_eq!(address(), first);
+}

@@ -35,8 +35,10 @@ impl Net {
     pub fn new() -> Result<Self> {
         let node = Netns::new()?;
         node.sysctl(&["net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"])?;
+        // With an address of its own: a bridge takes the lowest of its ports', so that a new pod could make the others
+        // talk to an address that is not the node's any more, until they ask again half a minute later.
         node.ip(&format!(
-            "link add br0 type bridge stp_state 0 forward_delay 0 mcast_snooping 0\n\
+            "link add br0 address 02:00:0a:f4:00:01 type bridge stp_state 0 forward_delay 0 mcast_snooping 0\n\
              link set br0 up\n\
              addr add {NODE_V4}/32 dev br0\n\
              addr add {NODE_V6}/128 dev br0 nodad\n\
