@@ -81,6 +81,10 @@ pub struct Shaping {
 
     /// Resolvers to which the DNS listener forwards unknown names, separated by commas.
     /// Without any, such a name does not exist (NXDOMAIN).
+    ///
+    /// Each change of the mesh's names replaces the DNS listener, and Envoy answers the queries
+    /// that it is forwarding at that moment with NXDOMAIN. Where names change often, prefer a
+    /// resolver outside of Envoy.
     #[arg(long, env = "AETHER_DNS_UPSTREAM", value_name = "ADDRESSES", requires = "dns_filter")]
     dns_upstream: Option<Resolvers>,
 

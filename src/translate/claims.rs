@@ -85,7 +85,10 @@ mod tests {
         all.set(&a, claims(&["10.0.0.1"]));
         let lost = all.lost();
         assert_eq!(lost.keys().collect::<Vec<_>>(), [&b]);
-        assert_eq!(lost.get(&b).cloned().unwrap_or_default(), BTreeMap::from([("10.0.0.1".into(), a.clone())]));
+        assert_eq!(
+            lost.get(&b).cloned().unwrap_or_default(),
+            BTreeMap::from([("10.0.0.1".into(), a.clone())])
+        );
         all.set(&a, claims(&[]));
         assert!(all.lost().is_empty());
         assert!(all.of.len() == 1 && all.owners.len() == 2);

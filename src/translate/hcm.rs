@@ -19,7 +19,7 @@ use envoy_types::pb::envoy::extensions::filters::network::http_connection_manage
 use super::http_options::{MAX_HEADERS_KB, downstream_common, downstream_http1, downstream_http2};
 use super::naming::routes_of;
 use super::proto::{ads_awaited, any, encoded, format, never, number, truth};
-use super::{chains, forwarded};
+use super::{chains, kept};
 
 /// The protocols that a connection may change to. There is no wildcard.
 const UPGRADES: [&str; 4] = ["websocket", "spdy/3.1", "tcp", "CONNECT"];
@@ -57,13 +57,13 @@ fn manager(namespace: &str) -> HttpConnectionManager {
         use_remote_address: truth(false),
         skip_xff_append: true,
         forward_client_cert_details: ForwardClientCertDetails::AlwaysForwardOnly.into(),
-        early_header_mutation_extensions: vec![forwarded::remember()],
+        early_header_mutation_extensions: vec![kept::remember()],
         normalize_path: truth(false),
         path_with_escaped_slashes_action: PathWithEscapedSlashesAction::KeepUnchanged.into(),
         proxy_100_continue: true,
         upgrade_configs: UPGRADES.map(upgrade).to_vec(),
         local_reply_config: Some(local_replies()),
-        http_filters: vec![forwarded::forget(), router()],
+        http_filters: vec![kept::put_back(), router()],
         ..HttpConnectionManager::default()
     }
 }

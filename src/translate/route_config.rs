@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use envoy_types::pb::envoy::config::route::v3::{RouteConfiguration, Vhds};
 
-use super::forwarded;
 use super::naming::{ANY, ROUTES, SOTW_LENS, routes_of};
 use super::proto::{ads_awaited, encoded, truth};
 use crate::xds::{Composed, Entry, Kind, Layer, Resource, Table};
@@ -60,7 +59,6 @@ fn head(name: &str) -> RouteConfiguration {
         ignore_port_in_host_matching: true,
         // Clusters come on their own; one that is missing for a moment must not cost the table.
         validate_clusters: truth(false),
-        request_headers_to_remove: vec![forwarded::MEMORY.to_owned()],
         ..RouteConfiguration::default()
     }
 }

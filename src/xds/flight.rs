@@ -68,6 +68,11 @@ impl Flights {
 }
 
 impl Flight {
+    /// The nonce of the response.
+    pub(super) fn nonce(&self) -> u64 {
+        self.nonce
+    }
+
     fn expiry(&self) -> Instant {
         self.sent + PATIENCE
     }

@@ -13,8 +13,8 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::heard::Admit;
 use super::service::{Service, Shared};
-use super::session::Admit;
 use super::socket::{Socket, SocketError};
 use super::stats::{Open, Stats};
 use super::store::Store;

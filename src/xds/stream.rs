@@ -22,8 +22,9 @@ use tonic::{Status, Streaming};
 
 use super::Snapshot;
 use super::encode::Encoder;
+use super::heard::{Fault, Heard, Refusal};
 use super::request::Request;
-use super::session::{Fault, Heard, Refusal, Session};
+use super::session::Session;
 use super::stats::{Open, Stats};
 
 /// How many requests are read before they are answered, where as many came at once.
@@ -88,6 +89,15 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
                 self.stats.responses.add(kind, 1);
                 self.stats.bytes.add(kind, encoder.left() as u64);
             }
+            tracing::trace!(
+                node = self.session.node(),
+                kind = %response.type_url,
+                nonce = response.nonce,
+                resources = response.resources.len(),
+                removed = response.removed.len(),
+                bytes = encoder.left(),
+                "response"
+            );
             self.out.push_back(encoder);
         }
         Ok(!self.out.is_empty())
@@ -132,6 +142,7 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
         let request: Request = request?.ok_or_else(|| Status::ok(""))?.into();
         self.stats.requests.fetch_add(1, Relaxed);
         let url = request.type_url.clone();
+        tracing::trace!(node = self.session.node(), kind = url, nonce = request.nonce, "request");
         match self.session.request(request, Instant::now()) {
             Ok(Heard::Fine) => Ok(()),
             Ok(Heard::Refused(refusal)) => {
