@@ -159,6 +159,11 @@ pub async fn agrees(envoy: &Envoy, rendered: &Loaded, limit: Duration) -> Result
 /// The counters of refused updates, of any type, and of listeners that could not be made, that are not 0.
 async fn refusals(envoy: &Envoy) -> Result<BTreeMap<String, u64>> {
     let mut counts = envoy.stats("(update_rejected|listener_create_failure)").await?;
+    // Were they called otherwise, none would ever be found.
+    for name in ["cluster_manager.cds.update_rejected", "listener_manager.listener_create_failure"]
+    {
+        ensure!(counts.contains_key(name), "Envoy has no counter {name}");
+    }
     counts.retain(|_, count| *count > 0);
     Ok(counts)
 }
