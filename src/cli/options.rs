@@ -164,6 +164,17 @@ pub struct Log {
 
 /// Takes a filter that can be read.
 fn log_filter(text: &str) -> Result<Arc<str>, String> {
+    // A bare word that is no level would name a module, and switch everything off in silence.
+    let levels = ["off", "error", "warn", "info", "debug", "trace"];
+    let strange = text.split(',').map(str::trim).find(|word| {
+        let bare = !word.is_empty() && !word.contains(['=', '[']) && !word.starts_with("aether");
+        bare && !levels.contains(&word.to_ascii_lowercase().as_str())
+    });
+    if let Some(word) = strange {
+        return Err(format!(
+            "{word:?} is no level: write off, error, warn, info, debug or trace, or levels by module"
+        ));
+    }
     EnvFilter::try_new(text).map(|_| text.into()).map_err(|error| {
         format!("{error}: write error, warn, info, debug or trace, or levels by module")
     })
