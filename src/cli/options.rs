@@ -8,6 +8,7 @@ use clap::builder::{BoolishValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
+use super::WrongOptions;
 use super::values::{Namespaces, Ports, Resolvers};
 use crate::model::MeshNames;
 use crate::translate::{CaptureMode, DnsFilter};
@@ -29,10 +30,10 @@ pub struct Source {
 impl Source {
     /// The folder.
     pub fn folder(&self) -> Result<&PathBuf> {
-        self.manifests.as_ref().context(
+        self.manifests.as_ref().context(WrongOptions(
             "no source of objects: name a folder of manifests with --manifests DIR (a Kubernetes \
              API server cannot be read yet)",
-        )
+        ))
     }
 }
 
@@ -114,7 +115,7 @@ impl Shaping {
     /// Where the two domains do not go together.
     pub fn settings(&self) -> Result<(translate::Settings, index::Settings)> {
         let names = MeshNames::new(&self.mesh_domain, &self.cluster_domain)
-            .context("--mesh-domain and --cluster-domain")?;
+            .context(WrongOptions("--mesh-domain and --cluster-domain"))?;
         let ports: Vec<u16> = self.server_first_ports.0.iter().copied().collect();
         let inspects = self.capture_mode == CaptureMode::RedirectAll;
         let index = index::Settings::new(

@@ -87,7 +87,9 @@ impl Loaded {
         let asks = |cluster: &Value| cluster.get("eds_cluster_config").is_some();
         let others = loaded.iter().filter(|(key, of)| key.0 == "clusters" && !asks(of));
         let others: Vec<String> = others.map(|(key, _)| key.1.clone()).collect();
-        others.into_iter().for_each(|name| drop(loaded.remove(&("endpoints", name))));
+        for name in others {
+            loaded.remove(&("endpoints", name));
+        }
         Ok(Self(loaded))
     }
 
@@ -157,6 +159,11 @@ pub async fn agrees(envoy: &Envoy, rendered: &Loaded, limit: Duration) -> Result
 /// The counters of refused updates, of any type, and of listeners that could not be made, that are not 0.
 async fn refusals(envoy: &Envoy) -> Result<BTreeMap<String, u64>> {
     let mut counts = envoy.stats("(update_rejected|listener_create_failure)").await?;
+    // Were they called otherwise, none would ever be found.
+    for name in ["cluster_manager.cds.update_rejected", "listener_manager.listener_create_failure"]
+    {
+        ensure!(counts.contains_key(name), "Envoy has no counter {name}");
+    }
     counts.retain(|_, count| *count > 0);
     Ok(counts)
 }

@@ -24,7 +24,7 @@ pub const OTHER_CALLER: &str = "pod/n23456789-123456789-123456789-123456789-1234
 const FILES: [&str; 3] = ["0.yaml", "1.json", "2.yml"];
 
 /// A world.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Generated {
     /// The texts of its files.
     files: [String; 3],

@@ -7,10 +7,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod generate;
+mod holds;
 mod parts;
 mod strategies;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -81,6 +82,7 @@ async fn follow(setting: usize) {
         if let Err(error) = rig.pass(&world, n % FRESH == 0).await {
             let kept = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("world-{seed}"));
             world.keep(&kept).unwrap();
+            rig.keep(&kept).await.unwrap();
             let last = n.checked_sub(1).map_or(String::new(), |last| format!("{},", seeds[last]));
             panic!(
                 "world {seed} with {:?}: {error:#}\nit is kept in {}; to see it again: AETHER_IT_WORLDS={last}{seed}",
@@ -140,6 +142,19 @@ impl Rig {
             }
         }
         self.aether.process().must_run()
+    }
+
+    /// Keeps what the processes say in this folder, to look at.
+    async fn keep(&self, folder: &Path) -> Result<()> {
+        std::fs::write(folder.join("aether.log"), self.aether.log())?;
+        for (protocol, envoy, _) in &self.following {
+            std::fs::write(folder.join(format!("envoy-{protocol}.log")), envoy.log())?;
+            for (page, ending) in [("config_dump?include_eds", "json"), ("stats", "txt")] {
+                let file = format!("envoy-{protocol}-{}.{ending}", &page[..5]);
+                std::fs::write(folder.join(file), envoy.admin(&format!("/{page}")).await?)?;
+            }
+        }
+        Ok(())
     }
 
     /// What the server itself had to say.

@@ -16,6 +16,7 @@ use envoy_types::pb::envoy::config::bootstrap::v3::{self as envoy, Admin};
 use envoy_types::pb::envoy::config::core::v3::{self as core, Node, address};
 use prost::Message;
 
+use super::WrongOptions;
 use super::serve::DEFAULT_SOCKET;
 use super::values::{HostPort, Socket};
 use crate::descriptors;
@@ -100,7 +101,9 @@ impl Bootstrap {
             (None, None) => Server::Unix(DEFAULT_SOCKET.into()),
             (None, Some(Socket::At(path))) => Server::Unix(path.clone()),
             (None, Some(Socket::Off)) => {
-                anyhow::bail!("--xds-socket is off: name the server with --xds-address HOST:PORT")
+                anyhow::bail!(WrongOptions(
+                    "--xds-socket is off: name the server with --xds-address HOST:PORT"
+                ))
             }
         };
         Ok(envoy::Bootstrap {

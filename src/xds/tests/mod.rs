@@ -12,5 +12,6 @@ mod rig;
 mod served;
 mod sotw;
 mod streams;
+mod vanished;
 mod wire;
 mod world;
