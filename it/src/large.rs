@@ -34,10 +34,10 @@ pub fn write(world: &World, size: Size) -> Result<()> {
         )?;
     }
     world.put_text("places.yaml", &places)?;
-    let all = |kind: &str, count: usize, one: &dyn Fn(usize) -> String| -> Result<()> {
+    let all = |kind: &str, count: usize, one: &dyn Fn(usize) -> Result<String>| -> Result<()> {
         let numbers: Vec<usize> = (0..count).collect();
         for (file, some) in numbers.chunks(IN_A_FILE).enumerate() {
-            let items: String = some.iter().map(|n| one(*n)).collect();
+            let items = some.iter().map(|n| one(*n)).collect::<Result<String>>()?;
             let list = format!("apiVersion: v1\nkind: List\nitems:\n{items}");
             world.put_text(&format!("{kind}-{file:04}.yaml"), &list)?;
         }
@@ -45,7 +45,7 @@ pub fn write(world: &World, size: Size) -> Result<()> {
     };
     all("services", size.services, &service)?;
     all("slices", size.services, &|n| slice(n, size.endpoints))?;
-    all("pods", size.pods, &pod)
+    all("pods", size.pods, &|n| Ok(pod(n)))
 }
 
 /// The ports of a Service: name, number, protocol.
@@ -63,7 +63,7 @@ fn address(first: u8, second: usize, n: usize) -> String {
     format!("{first}.{}.{}.{}", second + (n >> 16), n >> 8 & 0xff, n & 0xff)
 }
 
-fn service(n: usize) -> String {
+fn service(n: usize) -> Result<String> {
     let (team, ip) = (n % 50, address(10, 96, n + 1));
     let mut text = format!(
         "- apiVersion: v1\n  kind: Service\n  metadata:\n    creationTimestamp: \"2026-01-01T00:00:00Z\"\n    \
@@ -73,36 +73,40 @@ fn service(n: usize) -> String {
          - IPv4\n    ipFamilyPolicy: SingleStack\n    ports:\n"
     );
     for (name, port, protocol) in ports(n) {
-        text.push_str(&format!(
+        write!(
+            text,
             "    - appProtocol: {protocol}\n      name: {name}\n      port: {port}\n      protocol: TCP\n      \
              targetPort: {port}\n"
-        ));
+        )?;
     }
-    text + "    selector:\n      app: x\n    sessionAffinity: None\n    type: ClusterIP\n"
+    text.push_str("    selector:\n      app: x\n    sessionAffinity: None\n    type: ClusterIP\n");
+    Ok(text)
 }
 
-fn slice(n: usize, endpoints: usize) -> String {
+fn slice(n: usize, endpoints: usize) -> Result<String> {
     let team = n % 50;
     let mut text =
         String::from("- addressType: IPv4\n  apiVersion: discovery.k8s.io/v1\n  endpoints:\n");
     for endpoint in 0..endpoints {
         let pod = n * endpoints + endpoint;
         let (ip, node) = (address(10, 128, pod), pod % 50);
-        text.push_str(&format!(
+        write!(
+            text,
             "  - addresses:\n    - {ip}\n    conditions:\n      ready: true\n      serving: true\n      \
              terminating: false\n    nodeName: node-{node}\n    targetRef:\n      kind: Pod\n      name: pod-{pod}\n      \
              namespace: team-{team}\n      uid: 78a855f2-df0e-8429-9e3c-{pod:012}\n    zone: here-{zone}\n",
             zone = node % 3
-        ));
+        )?;
     }
-    text.push_str(&format!(
+    write!(
+        text,
         "  kind: EndpointSlice\n  metadata:\n    labels:\n      kubernetes.io/service-name: service-{n}\n    \
          name: service-{n}-abcde\n    namespace: team-{team}\n    resourceVersion: \"{n}\"\n  ports:\n"
-    ));
+    )?;
     for (name, port, _) in ports(n) {
-        text.push_str(&format!("  - name: {name}\n    port: {port}\n    protocol: TCP\n"));
+        write!(text, "  - name: {name}\n    port: {port}\n    protocol: TCP\n")?;
     }
-    text
+    Ok(text)
 }
 
 fn pod(n: usize) -> String {

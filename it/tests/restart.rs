@@ -116,6 +116,9 @@ async fn killed_under_load_and_started_again_it_replaces_nothing() {
     busy.flawless(loads).await.unwrap();
 }
 
+/// A file; what is in it now, if it is there; the resources that change; and what the proxy is told.
+type Row<'a> = (&'a str, Option<[Object; 2]>, &'a [&'a str], Vec<(&'a str, u64)>);
+
 #[tokio::test]
 async fn what_changed_while_it_was_down_comes_alone() {
     let mut busy = Busy::start(&[Speaks::Delta]).await.unwrap();
@@ -137,9 +140,8 @@ async fn what_changed_while_it_was_down_comes_alone() {
         ("listener_manager.listener_modified", 1),
         ("listener_manager.total_filter_chains_draining", 1),
     ];
-    // A file, what is in it now, the resources that change, and the responses that say so.
     let added = [&[(CDS, 1), (CDS_RELOADS, 1), (ADDED, 1), (&fresh, 1)][..], &hosts].concat();
-    let down: [(&str, Option<[Object; 2]>, &[&str], Vec<(&str, u64)>); 5] = [
+    let down: [Row<'_>; 5] = [
         ("unchanged", None, &[], vec![]),
         (
             "moves",

@@ -24,7 +24,7 @@ impl Caller {
     /// Waits until it was told exactly this since then, each with how often, and returns what it was told so far. What
     /// comes too much and too late shows in the next such call.
     pub async fn is_told(&self, since: &Counters, expected: &[(&str, u64)]) -> Result<Counters> {
-        let expected: BTreeMap<_, _> = expected.iter().copied().collect();
+        let expected: BTreeMap<&str, u64> = expected.iter().copied().collect();
         let told = || async {
             let now = self.told().await?;
             let mut told = now.since(since);

@@ -35,6 +35,9 @@ fn drained(count: u64) -> (&'static str, u64) {
 
 const H2C: &[(&str, u16, &str)] = &[("web", 80, "kubernetes.io/h2c")];
 
+/// In words; a file; what is in it now, if it is there; and what the proxy is told.
+type Row<'a> = (&'a str, &'a str, Option<Vec<Object>>, Vec<(&'a str, u64)>);
+
 #[tokio::test]
 async fn a_change_tells_and_drains_no_more_than_it_must() {
     let busy = Busy::start(&[Speaks::Delta]).await.unwrap();
@@ -58,7 +61,6 @@ async fn a_change_tells_and_drains_no_more_than_it_must() {
         objects.reverse();
         Some(objects)
     };
-    type Row<'a> = (&'a str, &'a str, Option<Vec<Object>>, Vec<(&'a str, u64)>);
     let rows: [Row<'_>; 14] = [
         (
             "HTTP added",
