@@ -49,7 +49,7 @@ impl Ask {
         match self.host.parse::<IpAddr>() {
             Ok(_) => println!("    asked      the application connects to {to}"),
             Err(_) => {
-                println!("    asked      {} is {ip}: the application connects to {to}", self.host)
+                println!("    asked      {} is {ip}: the application connects to {to}", self.host);
             }
         }
         let before = Tally::of(&caller.envoy).await?;
