@@ -61,7 +61,9 @@ impl H2Backend {
                     Ok::<_, hyper::Error>(answer)
                 }
             });
-            let server = http2::Builder::new(TokioExecutor::new());
+            let mut server = http2::Builder::new(TokioExecutor::new());
+            // The library's 16 kB would be a limit of the rig's own.
+            server.max_header_list_size(1 << 20);
             async move { Ok(server.serve_connection(TokioIo::new(stream), service).await?) }
         };
         Ok(Self { backend: serve(netns, address, handle).await?, recorded })

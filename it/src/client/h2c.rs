@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
-use hyper::client::conn::http2::{SendRequest, handshake};
+use hyper::client::conn::http2::{Builder, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -40,7 +40,10 @@ impl H2c {
         let stream = timeout(PATIENCE, TcpStream::connect(address)).await?;
         let stream = stream.with_context(|| format!("connecting to {address}"))?;
         stream.set_nodelay(true)?;
-        let (send, connection) = handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
+        let mut client = Builder::new(TokioExecutor::new());
+        // The library's 16 kB would be a limit of the rig's own.
+        client.max_header_list_size(1 << 20);
+        let (send, connection) = client.handshake(TokioIo::new(stream)).await?;
         // How it ended shows in the requests that are on it.
         let connection = tokio::spawn(async move { connection.await.unwrap_or_default() });
         Ok(Self { send, _connection: AbortOnDropHandle::new(connection) })

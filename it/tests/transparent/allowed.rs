@@ -22,6 +22,7 @@ pub fn over_http1(direct: &View, captured: &View) -> View {
         closes |= request.value("connection").is_some_and(|v| v.eq_ignore_ascii_case(b"close"));
         to_head |= request.start.starts_with(b"HEAD ");
         version_of_request(request);
+        white_space(request);
         hop_by_hop(request);
         fields_of_request(request);
         spelled_alike(request);
@@ -32,6 +33,7 @@ pub fn over_http1(direct: &View, captured: &View) -> View {
     one_interim(&mut view);
     let Ok(answer) = &mut view.answer else { return view };
     start_of_answer(answer, old);
+    white_space(answer);
     let connection = answer.fields.iter().find(|field| field.is("connection")).cloned();
     hop_by_hop(answer);
     joined(&mut answer.fields, JOINED_IN_ANSWERS, b",");
@@ -103,8 +105,8 @@ fn joined(fields: &mut Vec<Field>, names: &[&str], by: &[u8]) {
         if values.len() < 2 {
             continue;
         }
-        let full: Vec<_> = values.into_iter().filter(|value| !value.is_empty()).collect();
-        let mut all = Some([b" ".to_vec(), full.join(by)].concat());
+        let full = values.into_iter().filter(|value| !value.is_empty() || *name == "cookie");
+        let mut all = Some([b" ".to_vec(), full.collect::<Vec<_>>().join(by)].concat());
         fields.retain_mut(|field| {
             if !field.is(name) {
                 return true;
@@ -117,24 +119,31 @@ fn joined(fields: &mut Vec<Field>, names: &[&str], by: &[u8]) {
     }
 }
 
-/// The fields of a request: "the client's own x-envoy-retry-on, …" go; "a referer that is no http URL or stands
-/// twice, …" stand last, where they are not empty.
+/// The fields of a request: "the client's own x-envoy-retry-on, …" go; "a referer that is no URL, …" stand
+/// last, where they are not empty.
 fn fields_of_request(request: &mut Part) {
     request.fields.retain(|field| !TAKEN.iter().any(|name| field.is(name)));
     joined(&mut request.fields, JOINED_IN_REQUESTS, b",");
-    let referers = request.fields.iter().filter(|field| field.is("referer")).count();
-    joined(&mut request.fields, &["referer"], b",");
     for name in PUT_BACK {
         let Some(at) = request.fields.iter().position(|field| field.is(name)) else { continue };
-        let value = &request.fields[at].value;
-        let url = value.starts_with(b" http://") || value.starts_with(b" /");
-        if !(*name == "referer" && url && !value.contains(&b'#') && referers == 1) {
+        if *name != "referer" || !is_url(request.fields[at].value.trim_ascii()) {
             let field = request.fields.remove(at);
             if !field.value.trim_ascii().is_empty() {
                 request.fields.push(field);
             }
         }
     }
+}
+
+/// What Envoy takes for the URL of a referer: an absolute one without fragment and user, or a relative reference.
+fn is_url(value: &[u8]) -> bool {
+    if let Some(at) = value.windows(3).position(|window| window == b"://") {
+        let host = value[at + 3..].split(|byte| *byte == b'/').next().unwrap_or_default();
+        return !host.contains(&b',') && !value.iter().any(|byte| b"#@".contains(byte));
+    }
+    let path = value.iter().position(|byte| *byte == b'/').unwrap_or(value.len());
+    let legal = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?%".contains(byte);
+    value.iter().all(legal) && !value[..path].contains(&b':')
 }
 
 /// "headers of one name take the first one's case", "trailer names in lower case"
@@ -178,6 +187,14 @@ fn framing_last(part: &mut Part) {
 /// "of several 1xx answers the first alone"
 fn one_interim(view: &mut View) {
     view.interim.truncate(1);
+    view.interim.iter_mut().for_each(white_space);
+}
+
+/// "white space around a value becomes one space before it"
+fn white_space(part: &mut Part) {
+    for field in &mut part.fields {
+        field.value = [b" ", field.value.trim_ascii()].concat();
+    }
 }
 
 /// "`date` where the backend sent none"

@@ -1,7 +1,5 @@
 //! What both ends saw of an exchange, by the byte, and how two such views differ.
 
-use std::fmt::Write as _;
-
 use it::wire::{Framing, Head, Message};
 
 /// A message, or the head of a 1xx answer, cut into lines but otherwise as it came.
@@ -99,7 +97,8 @@ impl Default for View {
 }
 
 impl View {
-    fn lines(&self) -> Vec<String> {
+    /// It in words, a line for each of its lines.
+    pub fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for part in &self.asked {
             lines.extend(part.lines("backend"));
@@ -114,38 +113,6 @@ impl View {
         lines.push(format!("connection {}", if self.ended { "ended" } else { "kept" }));
         lines
     }
-}
-
-/// What differs: the lines of both views, those of one alone marked, `-` expected and `+` found.
-pub fn difference(expected: &View, found: &View) -> String {
-    let (a, b) = (expected.lines(), found.lines());
-    let mut text = String::new();
-    // The longest common lines, by the usual table: the views have some tens of them.
-    let mut common = vec![vec![0_u32; b.len() + 1]; a.len() + 1];
-    for i in (0..a.len()).rev() {
-        for j in (0..b.len()).rev() {
-            common[i][j] = if a[i] == b[j] {
-                common[i + 1][j + 1] + 1
-            } else {
-                common[i + 1][j].max(common[i][j + 1])
-            };
-        }
-    }
-    let (mut i, mut j) = (0, 0);
-    while i < a.len() || j < b.len() {
-        let (mark, line) = if i < a.len() && j < b.len() && a[i] == b[j] {
-            (i, j) = (i + 1, j + 1);
-            (' ', &a[i - 1])
-        } else if i < a.len() && (j == b.len() || common[i + 1][j] >= common[i][j + 1]) {
-            i += 1;
-            ('-', &a[i - 1])
-        } else {
-            j += 1;
-            ('+', &b[j - 1])
-        };
-        let _ = writeln!(text, "{mark} {line}");
-    }
-    text
 }
 
 fn lines(head: &Head) -> impl Iterator<Item = &[u8]> {

@@ -70,3 +70,12 @@ fn chunked(rng: &mut Rng, body: &[u8], extensions: bool, trailers: &[(String, St
     bytes.extend(b"\r\n");
     bytes
 }
+
+/// A field line; now and then with unusual white space around its value.
+fn line(rng: &mut Rng, name: &str, value: &str) -> Vec<u8> {
+    if chance(rng, 90) {
+        return format!("{name}: {value}\r\n").into_bytes();
+    }
+    let (before, after) = (one(rng, &["", " ", "  ", "\t"]), one(rng, &["", " ", "\t "]));
+    format!("{name}:{before}{value}{after}\r\n").into_bytes()
+}

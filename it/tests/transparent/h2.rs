@@ -19,6 +19,7 @@ use it::backend::H2Backend;
 use it::wire::Framing;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::exact::{Field, Part, View};
 use crate::generate;
@@ -117,66 +118,44 @@ impl Scripted {
         Ok(Self { backend: H2Backend::start(pod, target.server(HTTP2), answer).await?, answers })
     }
 
-    /// Has a caller make these exchanges, one after the other on one connection.
+    /// Has a caller make this exchange.
     pub async fn play(
         &self,
         stage: &Stage,
         caller: Caller,
         target: &Target,
-        exchanges: &[Exchange],
-    ) -> Result<Vec<View>> {
-        *self.answers.lock().unwrap() = exchanges.iter().cloned().collect();
+        exchange: &Exchange,
+    ) -> Result<View> {
+        *self.answers.lock().unwrap() = VecDeque::from([exchange.clone()]);
         self.backend.take();
-        let (address, exchanges) = (target.at(caller, HTTP2), exchanges.to_vec());
+        let (address, exchange) = (target.at(caller, HTTP2), exchange.clone());
         let talk = async move {
             let stream = TokioIo::new(TcpStream::connect(address).await?);
             let (mut send, connection) =
-                hyper::client::conn::http2::handshake::<_, _, Body>(TokioExecutor::new(), stream)
-                    .await?;
-            let _connection = tokio_util::task::AbortOnDropHandle::new(tokio::spawn(connection));
-            let mut views = Vec::new();
-            for exchange in exchanges {
-                let mut request = Request::new(exchange.request.body());
-                *request.method_mut() = exchange.method;
-                *request.uri_mut() = exchange.uri;
-                *request.headers_mut() = exchange.request.fields;
-                let answered = async {
-                    let (head, body) = send.send_request(request).await?.into_parts();
-                    let body = body.collect().await?;
-                    let trailers = body.trailers().cloned();
-                    Ok::<_, hyper::Error>(part(
-                        head.status.as_str(),
-                        &head.headers,
-                        &body.to_bytes(),
-                        trailers.as_ref(),
-                    ))
-                };
-                let answer =
-                    timeout(Duration::from_secs(10), answered).await.context("no answer")?;
-                let answer = answer
-                    .map_err(|error| format!("{error}: {:?}", std::error::Error::source(&error)));
-                views.push(View { answer, ..View::default() });
-            }
-            Ok(views)
+                hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await?;
+            let _connection = AbortOnDropHandle::new(tokio::spawn(connection));
+            let mut request = Request::new(exchange.request.body());
+            *request.method_mut() = exchange.method;
+            *request.uri_mut() = exchange.uri;
+            *request.headers_mut() = exchange.request.fields;
+            let answered = async {
+                let (head, body) = send.send_request(request).await?.into_parts();
+                let body = body.collect().await?;
+                let trailers = body.trailers().cloned();
+                let (status, body) = (head.status, body.to_bytes());
+                Ok(part(status.as_str(), &head.headers, &body, trailers.as_ref()))
+            };
+            let answer = timeout(Duration::from_secs(10), answered).await;
+            answer.context("no answer")
         };
-        let mut views = stage.pod(caller).run(talk).await?;
+        let answer: Result<Part, hyper::Error> = stage.pod(caller).run(talk).await?;
         let asked = self.backend.take();
-        anyhow::ensure!(
-            asked.len() <= views.len(),
-            "{} requests came, {} were asked",
-            asked.len(),
-            views.len()
-        );
-        for (view, asked) in views.iter_mut().zip(asked) {
+        let asked = asked.iter().map(|asked| {
             let start = format!("{} {}", asked.head.method, asked.head.uri);
-            view.asked.push(part(
-                &start,
-                &asked.head.headers,
-                &asked.body,
-                asked.trailers.as_ref(),
-            ));
-        }
-        Ok(views)
+            part(&start, &asked.head.headers, &asked.body, asked.trailers.as_ref())
+        });
+        let answer = answer.map_err(|error| format!("{:#}", anyhow::Error::from(error)));
+        Ok(View { asked: asked.collect(), answer, ..View::default() })
     }
 }
 

@@ -1,70 +1,100 @@
-//! Each protocol and each extreme once: the same function runs with and without capture, and has to see the same.
+//! Each protocol and each extreme once. Every function here runs with and without capture, and tells what the client
+//! saw in lines that have to be the same.
 
+#[path = "protocols/http1.rs"]
+mod http1;
+#[path = "protocols/others.rs"]
+mod others;
+
+use std::pin::Pin;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
-use it::backend::{Note, Reply, noise};
-use it::client::{self, Answer, GrpcClient, Http1};
-use it::wire::Message;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio_stream::wrappers::ReceiverStream;
+use anyhow::{Context, Result};
+use it::backend::{self, Backend, H2Backend, Http1Backend};
+use tokio::time::timeout;
 
-use crate::exact::Part;
-use crate::stage::{Caller, GRPC, HTTP1, Target, WS};
+use crate::stage::{Caller, GRPC, HTTP1, HTTP2, Stage, Target, WS};
 
-const BIG: usize = 8 << 20;
-const WIDE: usize = 32 << 10;
-
-/// What the HTTP/1.1 backend answers, told by the path.
-pub fn script(request: &Message) -> Reply {
-    let ok = "HTTP/1.1 200 OK\r\n";
-    match request.head.start_line().split(' ').nth(1).unwrap_or_default() {
-        "/slow" => {
-            let late = format!("{ok}content-length: 4\r\n\r\nslow");
-            Reply::empty().pause(Duration::from_secs(20)).then(late)
-        }
-        "/503" => Reply::raw("HTTP/1.1 503 Mine\r\nX-Own: 1\r\ncontent-length: 5\r\n\r\nmine\n"),
-        "/cut" => Reply::raw(format!("{ok}content-length: 9\r\n\r\nabc")).close(),
-        "/wide" => {
-            Reply::raw(format!("{ok}X-Wide: {}\r\ncontent-length: 0\r\n\r\n", "w".repeat(WIDE)))
-        }
-        "/drip" => {
-            let reply = Reply::raw(format!("{ok}transfer-encoding: chunked\r\n\r\n"));
-            let drop = Duration::from_millis(20);
-            let reply = (0..5).fold(reply, |reply, _| reply.then("4\r\ndrip\r\n").pause(drop));
-            reply.then("0\r\nx-end: of it\r\n\r\n")
-        }
-        _ => Reply::ok([&request.body[..], &request.trailers.0].concat()),
-    }
-}
-
-/// What a client saw, told in lines that can be compared.
+/// What a client saw.
 type Seen = Vec<String>;
+type Play = fn(Target, Caller) -> Pin<Box<dyn Future<Output = Result<Seen>> + Send>>;
 
-fn line(of: &str, answer: &Answer) -> String {
-    let interim: Vec<_> = answer.interim.iter().map(it::wire::Head::start_line).collect();
-    let mut part = Part::of(&answer.message);
-    // The one field that may be added; its value is that of the clock.
-    part.fields.retain(|field| !field.is("date"));
-    format!("{of}: {interim:?} {part:?}")
+/// What is played, by name, besides the answer that takes 20 s.
+const PLAYS: [(&str, Play); 12] = [
+    ("a kept connection", |t, c| Box::pin(http1::kept(t, c))),
+    ("HTTP/1.0", |t, c| Box::pin(http1::old(t, c))),
+    ("Expect: 100-continue", |t, c| Box::pin(http1::expect(t, c))),
+    ("8 MB each way", |t, c| Box::pin(http1::big(t, c))),
+    ("a header of 32 kB each way", |t, c| Box::pin(http1::wide(t, c))),
+    ("an answer in drops", |t, c| Box::pin(http1::drops(t, c))),
+    ("an answer that is cut off", |t, c| Box::pin(http1::cut(t, c))),
+    ("h2c", |t, c| Box::pin(others::h2c(t, c))),
+    ("gRPC", |t, c| Box::pin(others::grpc(t, c))),
+    ("gRPC in both directions at once", |t, c| Box::pin(others::chat(t, c))),
+    ("WebSocket", |t, c| Box::pin(others::websocket(t, c))),
+    ("pipelined requests", |t, c| Box::pin(http1::pipelined(t, c))),
+];
+
+/// The servers of a target, one for each protocol.
+pub struct Servers {
+    /// The one that counts.
+    pub http1: Http1Backend,
+    _h2: H2Backend,
+    _others: [Backend; 2],
 }
 
-/// HTTP/1.1 on one connection: bodies of every framing, in both directions.
-pub async fn kept(target: Target, caller: Caller) -> Result<Seen> {
-    let host = target.hosts[0];
-    let mut http = Http1::connect(target.at(caller, HTTP1)).await?;
-    let mut seen = Seen::new();
-    for n in 0..50 {
-        let request = format!("POST /{n} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 2\r\n\r\n{n:02}");
-        seen.push(line("kept", &http.exchange(request.as_bytes()).await?));
+impl Servers {
+    /// Starts them.
+    pub async fn start(stage: &Stage, target: &Target) -> Result<Self> {
+        let pod = stage.servers(target).netns();
+        let _others = [
+            backend::grpc(pod, target.server(GRPC)).await?,
+            backend::ws_echo(pod, target.server(WS)).await?,
+        ];
+        Ok(Self {
+            http1: Http1Backend::start(pod, target.server(HTTP1), http1::script).await?,
+            _h2: H2Backend::start(pod, target.server(HTTP2), others::script).await?,
+            _others,
+        })
     }
-    let chunked = format!(
-        "POST /t HTTP/1.1\r\nHost: {host}\r\nTransfer-Encoding: chunked\r\nTrailer: x-t\r\n\r\n3\r\nabc\r\n0\r\nx-t: 1\r\n\r\n"
-    );
-    for _ in 0..2 {
-        seen.push(line("trailers", &http.exchange(chunked.as_bytes()).await?));
-        let get = format!("GET /drip HTTP/1.1\r\nHost: {host}\r\n\r\n");
-        seen.push(line("drip", &http.exchange(get.as_bytes()).await?));
+}
+
+/// Has both callers play everything with a target; returns what differed.
+pub async fn play(stage: &Stage, target: Target) -> Result<Vec<String>> {
+    // The long one runs beside the others, and those one after the other: some of them take much of the machine.
+    let slow = one(stage, target, "an answer after 20 s", |t, c| Box::pin(http1::slow(t, c)));
+    let others = async {
+        let mut differences = Vec::new();
+        for (name, play) in PLAYS {
+            differences.extend(one(stage, target, name, play).await?);
+        }
+        Ok(differences)
+    };
+    let (slow, mut differences) = futures::try_join!(slow, others)?;
+    differences.extend(slow);
+    Ok(differences)
+}
+
+/// Has both callers play this; returns what differed.
+async fn one(stage: &Stage, target: Target, name: &str, play: Play) -> Result<Option<String>> {
+    let seen_by = |caller| async move {
+        let talk = async move {
+            timeout(Duration::from_mins(1), play(target, caller)).await.context("no end")?
+        };
+        // An error is something that a client sees, too.
+        stage.pod(caller).run(talk).await.map_err(|error| format!("{error:#}"))
+    };
+    let (free, captured) = futures::join!(seen_by(Caller::Free), seen_by(Caller::Captured));
+    let free = free.map_err(|error| anyhow::anyhow!("{name} without capture: {error}"))?;
+    if captured.as_ref() == Ok(&free) {
+        return Ok(None);
     }
-    Ok(seen)
+    let found = captured.unwrap_or_else(|error| vec![error]);
+    let differ = free.iter().zip(&found).find(|(free, found)| free != found);
+    Ok(Some(format!(
+        "{name} with {}: {} lines became {}, the first that differ: {differ:?}",
+        target.name,
+        free.len(),
+        found.len()
+    )))
 }

@@ -18,7 +18,7 @@ pub const GRPC: u16 = 50051;
 pub const WS: u16 = 83;
 
 /// Somebody to call.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target {
     /// What it shows.
     pub name: &'static str,
@@ -30,30 +30,32 @@ pub struct Target {
     direct: [u8; 4],
 }
 
-/// A service whose ports declare what they speak, one whose ports do not, and a stranger.
-pub const TARGETS: [Target; 3] = [
-    Target {
-        name: "a service that declares its protocols",
-        hosts: &["said.shop.svc.cluster.local", "said", "SAID.shop.aether.internal.", "10.96.0.1"],
-        captured: [10, 96, 0, 1],
-        direct: SERVER,
-    },
-    Target {
-        name: "a service that declares none",
-        hosts: &["silent.shop", "silent.shop.svc", "silent.aether.internal"],
-        captured: [10, 96, 0, 2],
-        direct: SERVER,
-    },
-    Target {
-        name: "a stranger",
-        hosts: &["stranger.example", "198.51.100.7", "said.shop.example", "under_score.example."],
-        captured: STRANGER,
-        direct: STRANGER,
-    },
-];
-
 const SERVER: [u8; 4] = [10, 244, 9, 1];
-const STRANGER: [u8; 4] = [198, 51, 100, 7];
+const ELSEWHERE: [u8; 4] = [198, 51, 100, 7];
+
+/// A service whose ports declare what they speak.
+pub const DECLARED: Target = Target {
+    name: "a service that declares its protocols",
+    hosts: &["said.shop.svc.cluster.local", "said", "SAID.shop.aether.internal.", "10.96.0.1"],
+    captured: [10, 96, 0, 1],
+    direct: SERVER,
+};
+/// One whose ports declare nothing, with the same servers.
+pub const SILENT: Target = Target {
+    name: "a service that declares none",
+    hosts: &["silent.shop", "silent.shop.svc", "silent.aether.internal"],
+    captured: [10, 96, 0, 2],
+    direct: SERVER,
+};
+/// Somebody whom the mesh does not know, with servers of its own.
+pub const STRANGER: Target = Target {
+    name: "a stranger",
+    hosts: &["stranger.example", "198.51.100.7", "said.shop.example", "under_score.example."],
+    captured: ELSEWHERE,
+    direct: ELSEWHERE,
+};
+/// All of them.
+pub const TARGETS: [Target; 3] = [DECLARED, SILENT, STRANGER];
 
 impl Target {
     /// Where a caller connects to reach a port of it.
@@ -82,7 +84,7 @@ pub enum Caller {
 
 /// Everything that runs. Dropped, all of it ends.
 pub struct Stage {
-    pub envoy: Envoy,
+    envoy: Envoy,
     captured: Pod,
     free: Pod,
     server: Pod,
@@ -97,7 +99,7 @@ impl Stage {
     pub async fn set() -> Result<Self> {
         let net = Net::new()?;
         let (captured, free) = (net.pod()?, net.pod()?);
-        let (server, stranger) = (net.pod_at(&[SERVER.into()])?, net.pod_at(&[STRANGER.into()])?);
+        let (server, stranger) = (net.pod_at(&[SERVER.into()])?, net.pod_at(&[ELSEWHERE.into()])?);
         let world = World::new()?;
         let service = |name, ip, [http, h2, grpc, ws]: [&str; 4]| {
             Object::service("shop", name, ip)
@@ -147,6 +149,17 @@ impl Stage {
 
     /// The pod in which a target's servers run.
     pub fn servers(&self, target: &Target) -> &Pod {
-        if target.direct == SERVER { &self.server } else { &self.stranger }
+        if *target == STRANGER { &self.stranger } else { &self.server }
+    }
+
+    /// Fails unless this many requests to each target passed the captured caller's Envoy: else nothing was compared.
+    pub async fn went_through_the_proxy(&self, least: u64) -> Result<()> {
+        let clusters = ["http_said.shop.*", "http_silent.shop.*", "passthrough_original_dst"];
+        for cluster in clusters {
+            let counters = self.envoy.stats(&format!("^cluster.{cluster}.upstream_rq_total$")).await?;
+            let passed: u64 = counters.values().sum();
+            anyhow::ensure!(passed >= least, "{passed} of {least} requests: {counters:?}");
+        }
+        Ok(())
     }
 }

@@ -13,6 +13,7 @@ pub const JOINED_IN_REQUESTS: &[&str] = &[
     "if-none-match",
     "origin",
     "pragma",
+    "referer",
     "user-agent",
     "via",
     "x-client-trace-id",

@@ -4,7 +4,7 @@ use fastrand::Rng;
 
 use super::fields::{answered, spell, trailers};
 use super::request::Asked;
-use super::{body, chance, chunked, one};
+use super::{body, chance, chunked, line, one};
 use crate::exchange::Exchange;
 
 const STATUS: &[&str] = &[
@@ -101,27 +101,28 @@ pub(super) fn answer(rng: &mut Rng, asked: &Asked, last: bool) -> Exchange {
     }
     let at = rng.usize(..=fields.len());
     fields.rotate_left(at);
-    head(&mut bytes, &format!("HTTP/1.{} {status}", u8::from(!old)), &fields);
+    head(rng, &mut bytes, &format!("HTTP/1.{} {status}", u8::from(!old)), &fields);
     bytes.extend(tail);
     Exchange { request: Vec::new(), answer: bytes, closes }
 }
 
 /// No, one or two answers before the answer.
 fn interim(rng: &mut Rng, bytes: &mut Vec<u8>) {
-    let link = |rng: &mut Rng| vec![(spell(rng, "link"), "</a.css>; rel=preload".to_owned())];
     if chance(rng, 6) {
-        head(bytes, "HTTP/1.1 102 Processing", &[]);
+        let start = one(rng, &["HTTP/1.1 102 Processing", "HTTP/1.1 102 Busy"]);
+        head(rng, bytes, start, &[]);
     }
     if chance(rng, 8) {
-        let fields = link(rng);
-        head(bytes, "HTTP/1.1 103 Early Hints", &fields);
+        let fields = [(spell(rng, "link"), "</a.css>; rel=preload".to_owned())];
+        let start = one(rng, &["HTTP/1.1 103 Early Hints", "HTTP/1.1 103 Hints"]);
+        head(rng, bytes, start, &fields);
     }
 }
 
-fn head(bytes: &mut Vec<u8>, start: &str, fields: &[(String, String)]) {
+fn head(rng: &mut Rng, bytes: &mut Vec<u8>, start: &str, fields: &[(String, String)]) {
     bytes.extend(format!("{start}\r\n").bytes());
     for (name, value) in fields {
-        bytes.extend(format!("{name}: {value}\r\n").bytes());
+        bytes.extend(line(rng, name, value));
     }
     bytes.extend(b"\r\n");
 }

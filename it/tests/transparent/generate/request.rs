@@ -3,7 +3,7 @@
 use fastrand::Rng;
 
 use super::fields::{asked, spell, trailers};
-use super::{body, chance, chunked, one};
+use super::{body, chance, chunked, line, one};
 
 /// A request, and what its answer depends on.
 pub(super) struct Asked {
@@ -126,7 +126,7 @@ pub(super) fn request(rng: &mut Rng, hosts: &[&str], last: bool) -> Asked {
     let version = if old { "HTTP/1.0" } else { "HTTP/1.1" };
     let mut bytes = format!("{method} {} {version}\r\n", target(rng)).into_bytes();
     for (name, value) in fields {
-        bytes.extend(format!("{name}: {value}\r\n").bytes());
+        bytes.extend(line(rng, &name, &value));
     }
     bytes.extend(b"\r\n");
     bytes.extend(tail);
