@@ -135,8 +135,16 @@ impl Stage {
         let bootstrap = aether.bootstrap("pod/shop/caller", Over::Socket, &[])?;
         let mut envoy = Envoy::start(&captured, &bootstrap)?;
         envoy.ready(SOON).await?;
-        let (_aether, _world, _net) = (aether, world, net);
-        Ok(Self { envoy, captured, free, server, stranger, _aether, _world, _net })
+        Ok(Self {
+            envoy,
+            captured,
+            free,
+            server,
+            stranger,
+            _aether: aether,
+            _world: world,
+            _net: net,
+        })
     }
 
     /// The pod of a caller.
@@ -156,7 +164,8 @@ impl Stage {
     pub async fn went_through_the_proxy(&self, least: u64) -> Result<()> {
         let clusters = ["http_said.shop.*", "http_silent.shop.*", "passthrough_original_dst"];
         for cluster in clusters {
-            let counters = self.envoy.stats(&format!("^cluster.{cluster}.upstream_rq_total$")).await?;
+            let counters =
+                self.envoy.stats(&format!("^cluster.{cluster}.upstream_rq_total$")).await?;
             let passed: u64 = counters.values().sum();
             anyhow::ensure!(passed >= least, "{passed} of {least} requests: {counters:?}");
         }

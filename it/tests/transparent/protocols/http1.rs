@@ -63,7 +63,8 @@ pub async fn kept(target: Target, caller: Caller) -> Result<Seen> {
     let mut seen = Seen::new();
     for n in 0..30 {
         let body = "x".repeat(n);
-        let length = format!("POST /{n} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {n}\r\n\r\n{body}");
+        let length =
+            format!("POST /{n} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {n}\r\n\r\n{body}");
         seen.extend(lines(&http.exchange(length.as_bytes()).await?));
         let chunks = format!(
             "PUT /{n} HTTP/1.1\r\nHost: {host}\r\nTransfer-Encoding: chunked\r\nTrailer: x-t\r\n\r\n\
@@ -130,7 +131,8 @@ pub async fn big(target: Target, caller: Caller) -> Result<Seen> {
     let body = noise::bytes(BIG);
     let mut seen = Seen::new();
     for framing in [format!("Content-Length: {BIG}"), "Transfer-Encoding: chunked".to_owned()] {
-        let mut request = format!("POST / HTTP/1.1\r\nHost: {host}\r\n{framing}\r\n\r\n").into_bytes();
+        let mut request =
+            format!("POST / HTTP/1.1\r\nHost: {host}\r\n{framing}\r\n\r\n").into_bytes();
         if framing.starts_with('T') {
             for chunk in body.chunks(1 << 20) {
                 request.extend(format!("{:x}\r\n", chunk.len()).bytes());
