@@ -79,7 +79,8 @@ async fn listeners(options: &Options) -> Result<Vec<Listener>> {
         }
         Err(error) if required => return Err(error).context("--xds-socket"),
         Err(error) => {
-            warn!("{error}; serving TCP alone (name another path with --xds-socket, or none)");
+            let error = anyhow::Error::new(error);
+            warn!("{error:#}; serving TCP alone (name another path with --xds-socket, or none)");
         }
     }
     Ok(listeners)

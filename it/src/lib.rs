@@ -9,12 +9,19 @@
 
 pub mod aether;
 pub mod backend;
+pub mod busy;
 pub mod client;
+pub mod counters;
 pub mod envoy;
+pub mod large;
+pub mod latency;
 pub mod load;
+pub mod loaded;
+pub mod mesh;
 pub mod net;
 pub mod places;
 pub mod process;
+pub mod sidecar;
 pub mod trace;
 pub mod wire;
 pub mod world;

@@ -11,10 +11,14 @@ use tempfile::TempDir;
 pub const SIDECAR_USER: u32 = 1337;
 
 /// A folder of this process that goes with its value. It belongs to the sidecar's user, so that an Envoy can make its
-/// admin socket there. The name bears our process id, so that it can be swept if we are killed.
+/// admin socket there. The name bears our process id, so that it can be swept if we are killed. With `AETHER_IT_KEEP`
+/// set, it stays, logs and all, as `/tmp/aether-kept-<process id>-*`.
 pub fn folder() -> Result<TempDir> {
+    let keep = std::env::var_os("AETHER_IT_KEEP").is_some();
+    let prefix = if keep { "aether-kept" } else { "aether-it" };
     let folder = tempfile::Builder::new()
-        .prefix(&format!("aether-it-{}-", std::process::id()))
+        .prefix(&format!("{prefix}-{}-", std::process::id()))
+        .disable_cleanup(keep)
         .tempdir_in("/tmp")
         .context("a folder in /tmp could not be made")?;
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755))?;

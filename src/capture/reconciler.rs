@@ -55,7 +55,7 @@ impl Reconciler {
     /// Makes of all that was applied what is to be served. The first round always gives a
     /// snapshot: an empty mesh is a projection too.
     pub fn reconcile(&mut self) -> Outcome {
-        let projection = self.index.project(self.projection.as_ref());
+        let projection = self.index.project();
         let same = self
             .projection
             .as_ref()

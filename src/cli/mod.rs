@@ -38,8 +38,8 @@ enum Command {
 
 impl Cli {
     /// Does what was asked for, and says on stderr why it could not. The status is what the
-    /// command says of it; otherwise 0, or 1 after an error. (The parser ends the process with 2
-    /// where a value is wrong.)
+    /// command says of it; otherwise 0, or 1 after an error. Where options are wrong it is 2,
+    /// whether the parser sees it or we do.
     pub fn run(self) -> ExitCode {
         let done = self.log.start().and_then(|()| match &self.command {
             Command::Serve(serve) => serve.run().map(|()| ExitCode::SUCCESS),
@@ -55,12 +55,21 @@ impl Cli {
                 eprintln!("aether: {error:#}");
                 match self.command {
                     Command::Check(_) => ExitCode::from(check::COULD_NOT_LOOK),
+                    _ if error.is::<WrongOptions>() => ExitCode::from(WRONG_OPTIONS),
                     _ => ExitCode::FAILURE,
                 }
             }
         }
     }
 }
+
+/// The exit status where options are wrong, the parser's own.
+const WRONG_OPTIONS: u8 = 2;
+
+/// Options that are good one by one and not together. As the context of an error, too.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct WrongOptions(&'static str);
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {

@@ -8,6 +8,7 @@ use clap::builder::{BoolishValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
+use super::WrongOptions;
 use super::values::{Namespaces, Ports, Resolvers};
 use crate::model::MeshNames;
 use crate::translate::{CaptureMode, DnsFilter};
@@ -29,10 +30,10 @@ pub struct Source {
 impl Source {
     /// The folder.
     pub fn folder(&self) -> Result<&PathBuf> {
-        self.manifests.as_ref().context(
+        self.manifests.as_ref().context(WrongOptions(
             "no source of objects: name a folder of manifests with --manifests DIR (a Kubernetes \
              API server cannot be read yet)",
-        )
+        ))
     }
 }
 
@@ -80,6 +81,10 @@ pub struct Shaping {
 
     /// Resolvers to which the DNS listener forwards unknown names, separated by commas.
     /// Without any, such a name does not exist (NXDOMAIN).
+    ///
+    /// Each change of the mesh's names replaces the DNS listener, and Envoy answers the queries
+    /// that it is forwarding at that moment with NXDOMAIN. Where names change often, prefer a
+    /// resolver outside of Envoy.
     #[arg(long, env = "AETHER_DNS_UPSTREAM", value_name = "ADDRESSES", requires = "dns_filter")]
     dns_upstream: Option<Resolvers>,
 
@@ -110,7 +115,7 @@ impl Shaping {
     /// Where the two domains do not go together.
     pub fn settings(&self) -> Result<(translate::Settings, index::Settings)> {
         let names = MeshNames::new(&self.mesh_domain, &self.cluster_domain)
-            .context("--mesh-domain and --cluster-domain")?;
+            .context(WrongOptions("--mesh-domain and --cluster-domain"))?;
         let ports: Vec<u16> = self.server_first_ports.0.iter().copied().collect();
         let inspects = self.capture_mode == CaptureMode::RedirectAll;
         let index = index::Settings::new(
@@ -159,6 +164,17 @@ pub struct Log {
 
 /// Takes a filter that can be read.
 fn log_filter(text: &str) -> Result<Arc<str>, String> {
+    // A bare word that is no level would name a module, and switch everything off in silence.
+    let levels = ["off", "error", "warn", "info", "debug", "trace"];
+    let strange = text.split(',').map(str::trim).find(|word| {
+        let bare = !word.is_empty() && !word.contains(['=', '[']) && !word.starts_with("aether");
+        bare && !levels.contains(&word.to_ascii_lowercase().as_str())
+    });
+    if let Some(word) = strange {
+        return Err(format!(
+            "{word:?} is no level: write off, error, warn, info, debug or trace, or levels by module"
+        ));
+    }
     EnvFilter::try_new(text).map(|_| text.into()).map_err(|error| {
         format!("{error}: write error, warn, info, debug or trace, or levels by module")
     })

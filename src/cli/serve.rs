@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::Args;
 
+use super::WrongOptions;
 use super::options::{Shaping, Source};
 use super::values::{Address, Socket};
 use crate::{index, run, translate};
@@ -77,9 +78,9 @@ impl Serve {
             (None, Some(_)) => XdsSocket::IfPossible(DEFAULT_SOCKET.into()),
             (None, None) => XdsSocket::Required(DEFAULT_SOCKET.into()),
             (Some(Socket::Off), Some(_)) => XdsSocket::Off,
-            (Some(Socket::Off), None) => bail!(
+            (Some(Socket::Off), None) => bail!(WrongOptions(
                 "neither --xds-address nor --xds-socket: no proxy could connect, so leave one of them on"
-            ),
+            )),
         };
         let manifests = self.source.folder()?.clone();
         Ok(Options { manifests, xds_address, xds_socket, translate, index })

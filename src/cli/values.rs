@@ -124,6 +124,30 @@ pub struct HostPort {
     pub port: u16,
 }
 
+impl HostPort {
+    /// Whether this is every address of a machine, where one can listen but not connect.
+    pub fn unspecified(&self) -> bool {
+        matches!(self.host, Host::Ip(ip) if ip.is_unspecified())
+    }
+}
+
+/// Where the xDS server is reached by TCP, if it is at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reach {
+    /// `none`, or nothing: by no address.
+    Off,
+    /// By this one.
+    At(HostPort),
+}
+
+impl FromStr for Reach {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.is_empty() || text == "none" { Ok(Self::Off) } else { text.parse().map(Self::At) }
+    }
+}
+
 /// A host by address or by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Host {

@@ -12,8 +12,7 @@ pub(super) fn service(
     service: &MeshService,
     facts: &ServiceFacts,
     settings: &Settings,
-    found: &mut Vec<Finding>,
-) {
+) -> Vec<Finding> {
     let mut report = Report::new(facts.object.clone(), facts.origin.clone());
     if service.headless {
         report.warning(
@@ -35,7 +34,7 @@ pub(super) fn service(
         );
     }
     ports(facts, settings, &mut report);
-    found.extend(report.into_findings());
+    report.into_findings()
 }
 
 fn ports(facts: &ServiceFacts, settings: &Settings, report: &mut Report) {

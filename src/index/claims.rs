@@ -34,7 +34,7 @@ fn why(winner: &ServiceFacts, loser: &ServiceFacts) -> &'static str {
 }
 
 /// A Service that holds its key.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(super) struct Holder {
     pub facts: Arc<ServiceFacts>,
     pub owns_short_name: bool,
@@ -42,6 +42,11 @@ pub(super) struct Holder {
 }
 
 impl Holder {
+    /// The Service's own name.
+    pub(super) fn name(&self) -> Name {
+        (self.facts.object.namespace.clone(), self.facts.object.name.clone())
+    }
+
     /// Whether the mesh has a name for it: headless and unallocated Services have none.
     fn has_mesh_name(&self) -> bool {
         !self.facts.headless && !self.facts.cluster_ips.is_empty()
@@ -58,9 +63,14 @@ pub(super) fn settle(
     settings: &Settings,
     found: &mut Vec<Finding>,
 ) -> BTreeMap<ServiceKey, Holder> {
-    let touched =
-        services.values().filter(|facts| !settings.never_touches(&facts.object.namespace));
-    let mut by_order: Vec<_> = touched.collect();
+    let mut by_order = Vec::new();
+    for facts in services.values() {
+        if settings.never_touches(&facts.object.namespace) {
+            found.extend(in_vain(facts));
+        } else {
+            by_order.push(facts);
+        }
+    }
     by_order.sort_by(|a, b| order(a).cmp(&order(b)));
     let mut holders = keys(&by_order, found);
     let mut in_order: Vec<ServiceKey> = Vec::new();
@@ -73,6 +83,19 @@ pub(super) fn settle(
     short_names(&in_order, &mut holders, &settings.names, found);
     addresses(&in_order, &mut holders, found);
     holders
+}
+
+/// A labelled Service where its label does nothing.
+fn in_vain(facts: &ServiceFacts) -> Vec<Finding> {
+    let namespace = &facts.object.namespace;
+    let mut report = Report::new(facts.object.clone(), facts.origin.clone());
+    report.warning(
+        Reason::NotCaptured,
+        "metadata.namespace",
+        format!("the namespace {namespace} is never touched, so the Service is not captured"),
+        "remove its label aether.io/mesh-service, or move it to another namespace",
+    );
+    report.into_findings()
 }
 
 fn key_of(facts: &ServiceFacts) -> ServiceKey {

@@ -1,9 +1,10 @@
 //! Where the ports of a Service are served: by its slices, or by the registry of managed pods.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use super::changed::Changed;
 use super::facts::{NodeFacts, PodFacts, PortFacts, ServiceFacts, SliceEndpoint, SliceFacts};
 use super::store::{Index, Name};
 use crate::model::{Endpoint, Locality};
@@ -22,8 +23,9 @@ pub(super) struct Surroundings<'a> {
 }
 
 impl<'a> Surroundings<'a> {
-    /// Of an index.
-    pub fn new(index: &'a Index) -> Self {
+    /// Of an index, for the services that have changed: of their namespaces alone the registry is
+    /// put together.
+    pub(super) fn new(index: &'a Index, changed: &Changed) -> Self {
         let mut regions: HashMap<Arc<str>, Option<Arc<str>>> = HashMap::new();
         for node in index.nodes.values().flatten() {
             let region = Some(node.region.clone());
@@ -32,10 +34,16 @@ impl<'a> Surroundings<'a> {
                 *known = None;
             }
         }
+        let mut namespaces: BTreeSet<_> = changed.services.iter().map(|name| &name.0).collect();
+        namespaces.extend(&changed.namespaces);
+        let everywhere = changed.everywhere || changed.claims;
         let mut registry: HashMap<_, Vec<_>> = HashMap::new();
         for pod in index.pods.values().filter(|pod| serves(pod)) {
-            let account = (pod.object.namespace.clone(), pod.service_account.clone());
-            registry.entry(account).or_default().push(pod.clone());
+            let namespace = &pod.object.namespace;
+            if everywhere || namespaces.contains(namespace) {
+                let account = (namespace.clone(), pod.service_account.clone());
+                registry.entry(account).or_default().push(pod.clone());
+            }
         }
         Self { nodes: &index.nodes, pods: &index.pods, regions, registry }
     }
@@ -57,7 +65,7 @@ impl<'a> Surroundings<'a> {
     }
 
     /// The locality of a node by its own labels.
-    pub fn of_node(&self, node: Option<&Arc<str>>) -> Option<Locality> {
+    pub(super) fn of_node(&self, node: Option<&Arc<str>>) -> Option<Locality> {
         self.locality(node, None)
     }
 }

@@ -4,6 +4,7 @@
 //! the whole projection of them, which depends on the facts alone and on no order of arrival.
 
 mod advice;
+mod changed;
 mod claims;
 mod endpoints;
 mod facts;

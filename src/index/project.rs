@@ -1,11 +1,15 @@
 //! The projection: from every labelled Service and managed pod, all at once.
+//!
+//! It is a function of the facts alone. The memo holds what was made last, so that only what may
+//! have changed is made anew; a test compares it with a projection made from nothing.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::claims::{self, Holder};
 use super::endpoints::{self, Surroundings};
-use super::{Id, Index, ObjectKind, Report, advice};
+use super::{Index, Report, advice};
 use crate::model::{
     Finding, MeshPod, MeshPort, MeshService, Place, PodKey, Projection, Reason, ServiceKey,
 };
@@ -13,31 +17,76 @@ use crate::model::{
 /// The mesh's own port: the default one of a Service that has it.
 const MESH_PORT: u16 = 18081;
 
+/// What the last projection was made of.
+#[derive(Debug, Default)]
+pub(super) struct Memo {
+    holders: BTreeMap<ServiceKey, Holder>,
+    of_claims: Vec<Finding>,
+    services: BTreeMap<ServiceKey, Arc<MeshService>>,
+    of_services: BTreeMap<ServiceKey, Vec<Finding>>,
+    pods: BTreeMap<PodKey, Arc<MeshPod>>,
+    of_pods: Vec<Finding>,
+}
+
 impl Index {
-    /// Makes the whole projection. What equals its form in `previous` is that very allocation.
-    pub fn project(&self, previous: Option<&Projection>) -> Projection {
+    /// Makes the whole projection. What is equal to its form in the last one is that very
+    /// allocation.
+    pub fn project(&mut self) -> Projection {
+        // Moved out for the time of the work; after a panic in it, everything is made anew.
+        let mut memo = std::mem::take(&mut self.memo);
+        let changed = std::mem::take(&mut self.changed);
+        self.changed.everywhere = true;
+        self.changed.claims = true;
+        self.changed.pods = true;
+
+        let around = Surroundings::new(self, &changed);
+        let old_holders = if changed.claims {
+            memo.of_claims.clear();
+            let holders = claims::settle(&self.services, &self.settings, &mut memo.of_claims);
+            Some(std::mem::replace(&mut memo.holders, holders))
+        } else {
+            None
+        };
+        if let Some(old) = &old_holders {
+            for key in old.keys().filter(|key| !memo.holders.contains_key(key)) {
+                memo.services.remove(key);
+                memo.of_services.remove(key);
+            }
+        }
+        for (key, holder) in &memo.holders {
+            let same = old_holders.as_ref().is_none_or(|old| old.get(key) == Some(holder));
+            if same && !changed.concerns(&holder.name()) {
+                continue;
+            }
+            let service = self.service(key, holder, &around);
+            let advice = advice::service(&service, &holder.facts, &self.settings);
+            if advice.is_empty() {
+                memo.of_services.remove(key);
+            } else {
+                memo.of_services.insert(key.clone(), advice);
+            }
+            share(&mut memo.services, key, service);
+        }
+        if changed.pods {
+            self.pods(&around, &mut memo);
+            memo.of_pods = self.unmanaged();
+        }
         let mut findings = self.of_reading();
-        let around = Surroundings::new(self);
-        let holders = claims::settle(&self.services, &self.settings, &mut findings);
-        let services = holders.into_iter().map(|(key, holder)| {
-            let service = self.service(&key, &holder, &around);
-            advice::service(&service, &holder.facts, &self.settings, &mut findings);
-            let old = previous.and_then(|previous| previous.services.get(&key));
-            (key, share(old, service))
-        });
-        let services: BTreeMap<_, _> = services.collect();
-        let pods = self.pods(&around, previous);
-        self.unmanaged(&mut findings);
+        let of_services = memo.of_services.values().flatten();
+        findings.extend(of_services.chain(&memo.of_claims).chain(&memo.of_pods).cloned());
         findings.sort();
         findings.dedup();
-        Projection { services, pods, findings }
+        let projection =
+            Projection { services: memo.services.clone(), pods: memo.pods.clone(), findings };
+        self.memo = memo;
+        self.changed = super::changed::Changed::default();
+        projection
     }
 
     fn service(&self, key: &ServiceKey, holder: &Holder, around: &Surroundings<'_>) -> MeshService {
         let facts = &holder.facts;
-        let name = (facts.object.namespace.clone(), facts.object.name.clone());
         let slices: Vec<_> =
-            self.slices.get(&name).into_iter().flatten().map(|(_, slice)| &*slice.0).collect();
+            self.slices.get(&holder.name()).into_iter().flat_map(BTreeMap::values).collect();
         let first = facts.ports.first().map_or(MESH_PORT, |port| port.number);
         let mesh = facts.ports.iter().find(|port| port.number == MESH_PORT);
         let of_ports = endpoints::of_service(facts, &slices, around);
@@ -63,15 +112,12 @@ impl Index {
         }
     }
 
-    fn pods(
-        &self,
-        around: &Surroundings<'_>,
-        previous: Option<&Projection>,
-    ) -> BTreeMap<PodKey, Arc<MeshPod>> {
+    fn pods(&self, around: &Surroundings<'_>, memo: &mut Memo) {
         let managed = self.pods.values().filter(|pod| {
             pod.managed == Some(true) && !self.settings.never_touches(&pod.object.namespace)
         });
-        let pods = managed.map(|pod| {
+        let mut old = std::mem::take(&mut memo.pods);
+        for pod in managed {
             let key = PodKey::new(pod.object.namespace.clone(), pod.object.name.clone());
             let mesh_pod = MeshPod {
                 key: key.clone(),
@@ -79,81 +125,53 @@ impl Index {
                     node: pod.node.clone(),
                     locality: around.of_node(pod.node.as_ref()),
                 },
-                ipv6: pod.ips.iter().any(std::net::IpAddr::is_ipv6),
+                ipv6: pod.ips.iter().any(IpAddr::is_ipv6),
                 upstreams: pod.upstreams.clone(),
             };
-            let old = previous.and_then(|previous| previous.pods.get(&key));
-            (key, share(old, mesh_pod))
-        });
-        pods.collect()
+            if let Some(old) = old.remove(&key) {
+                memo.pods.insert(key.clone(), old);
+            }
+            share(&mut memo.pods, &key, mesh_pod);
+        }
     }
 
     /// What was wrong with the objects themselves. Objects of namespaces never touched, and slices
     /// of Services that are not captured, are nobody's concern here; but a labelled Service in
     /// such a namespace is, since its label does nothing.
     fn of_reading(&self) -> Vec<Finding> {
-        let touched = |id: &Id| !self.settings.never_touches(&id.namespace);
-        let own = self.findings.iter().filter(|(id, _)| touched(id)).flat_map(|(_, found)| found);
-        let mut findings: Vec<_> = own.cloned().collect();
-        for (name, slices) in &self.slices {
-            if self.services.contains_key(name) && !self.settings.never_touches(&name.0) {
-                findings.extend(slices.values().flat_map(|(_, found)| found).cloned());
-            }
-        }
-        for facts in self.services.values() {
-            if self.settings.never_touches(&facts.object.namespace) {
-                let mut report = Report::new(facts.object.clone(), facts.origin.clone());
-                report.warning(
-                    Reason::NotCaptured,
-                    "metadata.namespace",
-                    format!(
-                        "the namespace {} is never touched, so the Service is not captured",
-                        facts.object.namespace
-                    ),
-                    "remove its label aether.io/mesh-service, or move it to another namespace",
-                );
-                findings.extend(report.into_findings());
-            }
-        }
-        findings
+        let concerns = self.findings.iter().filter(|(id, found)| {
+            let captured = |name| self.services.contains_key(name);
+            !self.settings.never_touches(&id.namespace)
+                && found.service.as_ref().is_none_or(captured)
+        });
+        concerns.flat_map(|(_, found)| found.findings.iter().cloned()).collect()
     }
 
     /// Pods without a label of their own in namespaces whose label puts new pods into the mesh.
-    fn unmanaged(&self, findings: &mut Vec<Finding>) {
+    fn unmanaged(&self) -> Vec<Finding> {
         let managed = |namespace: &Arc<str>| self.namespaces.get(namespace) == Some(&true);
-        for pod in self.pods.values() {
+        let left_out = self.pods.values().filter(|pod| {
             let namespace = &pod.object.namespace;
-            let left_out = pod.managed.is_none() && managed(namespace);
-            if left_out && !self.settings.never_touches(namespace) {
+            pod.managed.is_none() && managed(namespace) && !self.settings.never_touches(namespace)
+        });
+        left_out
+            .flat_map(|pod| {
                 let mut report = Report::new(pod.object.clone(), pod.origin.clone());
                 report.warning(
                     Reason::Unmanaged,
                     "metadata.labels[aether.io/managed]",
-                    format!("its namespace {namespace} is in the mesh, but the pod has no label of its own and is not"),
+                    format!("its namespace {} is in the mesh, but the pod has no label of its own and is not", pod.object.namespace),
                     "make the pod anew, so that admission labels it; or label it aether.io/managed=false where it is to stay out",
                 );
-                findings.extend(report.into_findings());
-            }
-        }
-    }
-
-    /// Whether an object of this kind and name is known, for messages about one that is missed.
-    pub fn knows(&self, id: &Id) -> bool {
-        let name = (id.namespace.clone(), id.name.clone());
-        match id.kind {
-            ObjectKind::Namespace => self.namespaces.contains_key(&id.name),
-            ObjectKind::Node => self.nodes.contains_key(&id.name),
-            ObjectKind::Service => self.services.contains_key(&name),
-            ObjectKind::Pod => self.pods.contains_key(&name),
-            ObjectKind::ServiceAccount | ObjectKind::EndpointSlice => false,
-        }
+                report.into_findings()
+            })
+            .collect()
     }
 }
 
-/// The old allocation where it equals the new value.
-fn share<T: PartialEq>(old: Option<&Arc<T>>, new: T) -> Arc<T> {
-    match old {
-        Some(old) if **old == new => old.clone(),
-        _ => Arc::new(new),
+/// Puts a value in, unless its equal is there already.
+fn share<K: Ord + Clone, T: PartialEq>(map: &mut BTreeMap<K, Arc<T>>, key: &K, new: T) {
+    if map.get(key).is_none_or(|old| **old != new) {
+        map.insert(key.clone(), Arc::new(new));
     }
 }

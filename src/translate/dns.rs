@@ -76,6 +76,9 @@ fn table(names: &MeshNames, records: &Records) -> DnsTable {
 }
 
 /// Where unknown names are asked; without any upstream the filter answers from its table alone.
+///
+/// The lookups live in the filter and go with it when a change of the table replaces the listener:
+/// Envoy then answers those that are under way with NXDOMAIN, and has no option for it.
 fn forwarding(filter: &DnsFilter) -> Option<ClientContextConfig> {
     if filter.upstream.is_empty() {
         return None;

@@ -118,17 +118,25 @@ impl Subscription {
     ) -> Option<Bundle> {
         let mut resources: Vec<Resource> = Vec::new();
         let mut removed = Vec::new();
+        let mut joined = Vec::new();
         if std::mem::take(&mut self.blank) {
             resources = self.view.as_ref()?.all(self.kind);
             self.owed.retain(|_, owed| owed.now.is_none());
+            joined.extend(resources.iter().map(|r| r.name().clone()));
         }
-        let changed = self.owed.values().any(|o| o.why == Why::Differs && o.due(removals));
+        let kind = self.kind;
+        let changed = self.owed.values().any(|owed| owed.changed() && owed.due(kind, removals));
         self.owed.retain(|name, owed| {
-            if !owed.due(removals) && !(changed && owed.why == Why::Refused) {
+            if !(owed.due(kind, removals) || changed && owed.why == Why::Refused) {
                 return true;
             }
             match &owed.now {
-                Some(resource) => resources.push(resource.clone()),
+                Some(resource) => {
+                    if owed.why == Why::Asked || !matches!(owed.has, Has::Version(_)) {
+                        joined.push(name.clone());
+                    }
+                    resources.push(resource.clone());
+                }
                 None => removed.push(name.clone()),
             }
             false
@@ -140,7 +148,10 @@ impl Subscription {
         }
         self.answer = false;
         let resources: Arc<[Resource]> = resources.into();
-        Some(Bundle { news: resources.clone(), resources, removed: removed.into() })
+        if kind != Kind::Routes {
+            joined.clear();
+        }
+        Some(Bundle { news: resources.clone(), resources, removed: removed.into(), joined })
     }
 
     fn park(&mut self, resources: &mut Vec<Resource>, eligible: &dyn Fn(&str) -> bool) {

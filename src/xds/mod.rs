@@ -7,8 +7,10 @@
 //! from requests, snapshots and time what is sent next; the [`Server`] does the reading and writing.
 
 mod delta;
+mod drive;
 mod encode;
 mod flight;
+mod heard;
 mod kind;
 mod message;
 mod order;
@@ -32,6 +34,7 @@ mod table;
 mod tests;
 mod view;
 
+pub use heard::{Admit, Fault, Heard, Refusal};
 pub use kind::Kind;
 pub use request::{Protocol, Request, Wants};
 pub use resource::{Composed, Entry, Lens, Resource, Stem, Version};
@@ -39,7 +42,7 @@ pub use response::Response;
 pub use rope::{Rope, field};
 pub use server::{ListenError, Listener, Server};
 pub use service::{Service, Shared};
-pub use session::{Admit, Fault, Heard, Refusal, Session};
+pub use session::Session;
 pub use snapshot::{Group, NodeSpec, Own, Snapshot};
 pub use socket::{Socket, SocketError};
 pub use stats::{PerKind, Stats};

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::request::Protocol;
 use super::session::Subscriptions;
-use super::subscription::Bundle;
+use super::subscription::{Bundle, Subscription};
 use super::{Kind, Resource, View};
 
 /// How long what may name a new cluster waits until the client asked for its endpoints. An Envoy
@@ -27,11 +26,13 @@ const EARLY: usize = 8;
 /// The waiting on one stream.
 #[derive(Debug, Default)]
 pub(super) struct Order {
-    /// When the stream began; `None` before.
-    pub(super) began: Option<Instant>,
+    /// When the client first said that it has something from an earlier stream.
+    pub(super) resumed: Option<Instant>,
     /// Load assignments of clusters just sent that the client has not asked for, and until when
     /// they are waited for.
     wanting: BTreeMap<Arc<str>, Instant>,
+    /// Whether any of them is there to be asked for.
+    waiting: bool,
     /// Clusters that were sent before endpoints were subscribed to.
     early: Vec<Arc<[Resource]>>,
     /// Since when something of the later types is held back.
@@ -42,8 +43,8 @@ impl Order {
     /// Whether a type may be sent. Nothing that names a new cluster precedes its endpoints.
     pub(super) fn open(&self, kind: Kind, subs: &Subscriptions) -> bool {
         let early = matches!(kind, Kind::Cluster | Kind::Endpoints);
-        let lacking = |kind| subs.get(&kind).is_some_and(|sub| sub.lacking());
-        early || self.wanting.is_empty() && !lacking(Kind::Cluster) && !lacking(Kind::Endpoints)
+        let lacking = |kind| subs.get(&kind).is_some_and(Subscription::lacking);
+        early || !self.waiting && !lacking(Kind::Cluster) && !lacking(Kind::Endpoints)
     }
 
     /// Whether a type may lose resources: what names them must have been accepted without them.
@@ -54,10 +55,10 @@ impl Order {
             Kind::Routes => &[Kind::Listener],
             Kind::Listener | Kind::VirtualHost => return true,
         };
-        let late = self.began.is_none_or(|began| now >= began + GRACE);
+        let late = self.resumed.is_none_or(|resumed| now >= resumed + GRACE);
         users.iter().all(|user| match subs.get(user) {
             None => late,
-            Some(sub) if kind == Kind::Endpoints => !sub.removing() && !sub.pending(),
+            Some(sub) if kind == Kind::Endpoints => !sub.removing(),
             Some(sub) => sub.accepted(now),
         })
     }
@@ -74,10 +75,10 @@ impl Order {
         match kind {
             Kind::Cluster => self.clusters(bundle, subs, view, now),
             Kind::Endpoints => {
-                for name in bundle.resources.iter().map(Resource::name).chain(bundle.removed.iter())
-                {
+                bundle.resources.iter().map(Resource::name).for_each(|name| {
                     self.wanting.remove(name);
-                }
+                });
+                self.expire(view, now);
             }
             Kind::Routes => routes(bundle, subs, view),
             Kind::Listener | Kind::VirtualHost => {}
@@ -97,42 +98,41 @@ impl Order {
         for name in sent.news.iter().filter_map(Resource::needs) {
             if endpoints.covers(name) {
                 endpoints.ask(name.clone(), endpoints.has(name));
-            } else if view.version(Kind::Endpoints, name).is_some() {
+            } else {
                 self.wanting.insert(name.clone(), now + ENDPOINTS);
             }
         }
+        self.expire(view, now);
     }
 
     /// Notes that endpoints were subscribed to. Those of clusters sent before are due, even where
-    /// the client has them from an earlier stream.
-    pub(super) fn endpoints_asked(&mut self, first: bool, subs: &mut Subscriptions) {
+    /// the client has them from an earlier stream; those that it did not name are waited for.
+    pub(super) fn endpoints_asked(&mut self, subs: &mut Subscriptions, now: Instant) {
         let Some(endpoints) = subs.get_mut(&Kind::Endpoints) else { return };
         self.wanting.retain(|name, _| !endpoints.covers(name));
-        if !first {
-            return;
-        }
-        let early = std::mem::take(&mut self.early);
-        // In state-of-the-world the first request is answered with everything anyway.
-        if endpoints.protocol == Protocol::Delta {
-            for name in early.iter().flat_map(|sent| sent.iter()).filter_map(Resource::needs) {
+        for sent in std::mem::take(&mut self.early) {
+            for name in sent.iter().filter_map(Resource::needs) {
                 if endpoints.covers(name) {
                     endpoints.ask(name.clone(), endpoints.has(name));
+                } else {
+                    self.wanting.insert(name.clone(), now + ENDPOINTS);
                 }
             }
         }
     }
 
-    /// Forgets what was waited for long enough.
+    /// Forgets what was waited for long enough, and looks at what is left.
     pub(super) fn expire(&mut self, view: &View, now: Instant) {
+        self.wanting.retain(|_, until| *until > now);
         let there = |name: &str| view.version(Kind::Endpoints, name).is_some();
-        self.wanting.retain(|name, until| *until > now && there(name));
+        self.waiting = self.wanting.keys().any(|name| there(name));
     }
 
     /// Notes whether the later types are held back.
     pub(super) fn note(&mut self, subs: &Subscriptions, now: Instant) {
-        let held = [Kind::Listener, Kind::Routes, Kind::VirtualHost]
-            .into_iter()
-            .any(|kind| subs.get(&kind).is_some_and(|sub| sub.pending()) && !self.open(kind, subs));
+        let held = [Kind::Listener, Kind::Routes, Kind::VirtualHost].into_iter().any(|kind| {
+            subs.get(&kind).is_some_and(Subscription::pending) && !self.open(kind, subs)
+        });
         self.held = held.then(|| self.held.unwrap_or(now));
     }
 
@@ -143,8 +143,8 @@ impl Order {
 
     /// The next moment at which something here changes by itself.
     pub(super) fn deadline(&self, subs: &Subscriptions, now: Instant) -> Option<Instant> {
-        let grace = self.began.map(|began| began + GRACE);
-        let grace = grace.filter(|_| subs.values().any(|sub| sub.removing()));
+        let grace = self.resumed.map(|resumed| resumed + GRACE);
+        let grace = grace.filter(|_| subs.values().any(Subscription::pending));
         self.wanting.values().copied().chain(grace).filter(|at| *at > now).min()
     }
 }
@@ -153,12 +153,12 @@ impl Order {
 /// joins later, and drops those that came before it (statement 22).
 fn routes(sent: &Bundle, subs: &mut Subscriptions, view: &View) {
     let Some(hosts) = subs.get_mut(&Kind::VirtualHost) else { return };
-    if sent.resources.is_empty() {
+    if sent.joined.is_empty() {
         return;
     }
     for name in view.names(Kind::VirtualHost) {
         let table = route_configuration(&name);
-        if hosts.covers(&name) && sent.resources.iter().any(|r| **r.name() == *table) {
+        if hosts.covers(&name) && sent.joined.iter().any(|joined| **joined == *table) {
             let has = hosts.has(&name);
             hosts.ask(name, has);
         }

@@ -1,6 +1,6 @@
 //! What a client has of a resource where that differs from what it should have.
 
-use super::{Resource, Version};
+use super::{Kind, Resource, Version};
 
 /// What the client has under a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,12 +52,25 @@ impl Owed {
         self.why == Why::Differs && self.now.is_none() && self.has != Has::Nothing
     }
 
-    /// Whether it is to be sent, when removals may be or not.
-    pub(super) fn due(&self, removals: bool) -> bool {
+    /// Whether it is to be sent, when removals may be or not. Absence is an answer that is given at
+    /// once, but for endpoints: those of a cluster that is kept are gone when it is.
+    pub(super) fn due(&self, kind: Kind, removals: bool) -> bool {
         match self.why {
-            Why::Asked => true,
+            Why::Asked => removals || kind != Kind::Endpoints || self.now.is_some(),
             Why::Differs => removals || !self.removal(),
             Why::Refused | Why::Parked => false,
+        }
+    }
+
+    /// Whether the content changed since the client got it, or it never did by itself: then what
+    /// was refused goes again with it.
+    pub(super) fn changed(&self) -> bool {
+        match (self.why, self.has, &self.now) {
+            (Why::Differs, ..) => true,
+            (Why::Asked, Has::Version(has), now) => {
+                now.as_ref().map(Resource::version) != Some(has)
+            }
+            _ => false,
         }
     }
 

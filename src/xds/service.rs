@@ -15,9 +15,10 @@ use tonic::codec::BufferSettings;
 use tonic::{Status, Streaming};
 use tonic_prost::ProstDecoder;
 
+use super::heard::Admit;
 use super::message::{DeltaRequest, SotwRequest};
 use super::request::{Protocol, Request};
-use super::session::{Admit, Session};
+use super::session::Session;
 use super::stats::{Open, Stats};
 use super::stream::Live;
 use super::{Kind, Snapshot};

@@ -2,92 +2,39 @@
 //!
 //! Nothing here waits, reads a clock or touches a socket; what is sent next is a pure decision.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::flight::Flight;
-use super::order::{Order, route_configuration};
+use super::heard::{Admit, Fault, Heard, Nonce, Refusal};
+use super::order::Order;
 use super::request::{Protocol, Request, Wants};
-use super::response::{PART, Response, parts};
-use super::subscription::{Bundle, Subscription};
-use super::{Kind, Lens, Resource, Snapshot, Version, View};
+use super::subscription::Subscription;
+use super::{Kind, Lens, Resource, Snapshot, View};
 
 /// The subscriptions of a stream.
 pub(super) type Subscriptions = BTreeMap<Kind, Subscription>;
 
 /// Types that are not served and were asked for before there was anything to answer with.
 const STRANGERS: usize = 16;
-
-/// Why a stream ends. All of them are the client's to mend (InvalidArgument).
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum Fault {
-    /// Statement 3.
-    #[error("the first request has no node: set node.id in the Envoy bootstrap")]
-    NoNode,
-    /// A node id that is refused, with the reason.
-    #[error("node.id {id:?} is refused: {reason}")]
-    Node {
-        /// The id.
-        id: String,
-        /// Why, and what would be accepted.
-        reason: String,
-    },
-    /// One stream speaks for one node.
-    #[error("the stream began as node {was:?} and now says {now:?}: open a stream for each node")]
-    OtherNode {
-        /// The id in the first request.
-        was: String,
-        /// The id in this one.
-        now: String,
-    },
-    /// Statement 2.
-    #[error("type_url is empty: on the aggregated service every request names its type")]
-    NoType,
-}
-
-/// A response that the client refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
-    /// The type.
-    pub kind: Kind,
-    /// The client's words.
-    pub words: String,
-    /// The names of that response that stand in these words.
-    pub names: Vec<String>,
-    /// Whether it said the very same at its last refusal of this type.
-    pub repeated: bool,
-}
-
-/// What a request was, for the counters and the log.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
-    /// A subscription, an acknowledgement, or both.
-    Fine,
-    /// A refusal.
-    Refused(Refusal),
-    /// A type that is not served on this stream.
-    Unknown,
-}
-
-/// Decides whether a node id may connect; the error says why not, and what may.
-pub type Admit = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
+/// How many names of such a type are remembered.
+const STRANGE_NAMES: usize = 4096;
 
 /// One stream.
 pub struct Session {
-    protocol: Protocol,
-    lens: Lens,
+    pub(super) protocol: Protocol,
+    pub(super) lens: Lens,
     /// The one type of a per-type service.
-    only: Option<Kind>,
-    admit: Admit,
-    node: Option<Arc<str>>,
-    newest: Option<Arc<Snapshot>>,
-    view: Option<View>,
-    subs: Subscriptions,
-    order: Order,
-    nonce: u64,
-    strangers: BTreeMap<String, Vec<Arc<str>>>,
+    pub(super) only: Option<Kind>,
+    pub(super) admit: Admit,
+    pub(super) node: Option<Arc<str>>,
+    pub(super) newest: Option<Arc<Snapshot>>,
+    pub(super) view: Option<View>,
+    pub(super) subs: Subscriptions,
+    pub(super) order: Order,
+    pub(super) nonce: u64,
+    pub(super) strangers: BTreeMap<String, Vec<Arc<str>>>,
 }
 
 impl Session {
@@ -126,9 +73,6 @@ impl Session {
     /// Takes in a request.
     pub fn request(&mut self, request: Request, now: Instant) -> Result<Heard, Fault> {
         self.identify(request.node)?;
-        if self.only.is_none() {
-            self.order.began.get_or_insert(now);
-        }
         let kind = match (request.type_url.as_str(), self.only) {
             ("", Some(only)) => Some(only),
             ("", None) => return Err(Fault::NoType),
@@ -152,18 +96,20 @@ impl Session {
         };
         match request.wants {
             Wants::All(names) => self.want_all(kind, nonce, &names),
-            Wants::Change { subscribe, unsubscribe, initial } => match self.subs.get_mut(&kind) {
-                Some(sub) => sub.change_delta(&subscribe, &unsubscribe),
-                None => self.subscribe(Subscription::first_delta(
-                    kind,
-                    &subscribe,
-                    &unsubscribe,
-                    initial,
-                )),
-            },
+            Wants::Change { subscribe, unsubscribe, initial } => {
+                if let Some(sub) = self.subs.get_mut(&kind) {
+                    sub.change_delta(&subscribe, &unsubscribe);
+                } else {
+                    if !initial.is_empty() && self.only.is_none() {
+                        self.order.resumed.get_or_insert(now);
+                    }
+                    let sub = Subscription::first_delta(kind, &subscribe, &unsubscribe, initial);
+                    self.subscribe(sub);
+                }
+            }
         }
         if kind == Kind::Endpoints {
-            self.order.endpoints_asked(first, &mut self.subs);
+            self.order.endpoints_asked(&mut self.subs, now);
         }
         Ok(heard)
     }
@@ -191,7 +137,8 @@ impl Session {
             subscribe.iter().filter(|name| *name != "*").map(|name| name.as_str().into()).collect();
         if known && !names.is_empty() {
             let all = self.strangers.entry(url).or_default();
-            all.extend(names);
+            // The first of too many: a client that waits must not fill the memory meanwhile.
+            all.extend(names.into_iter().take(STRANGE_NAMES.saturating_sub(all.len())));
             all.sort();
             all.dedup();
         }
@@ -215,8 +162,8 @@ impl Session {
         let kind = sub.kind;
         let repeated = sub.refusal.as_ref() == Some(&words);
         let all = flight.resources.iter().map(Resource::name).chain(flight.removed.iter());
-        let named = all.filter(|name| !name.is_empty() && words.contains(name.as_ref()));
-        let names = named.map(ToString::to_string).collect();
+        let told = all.filter(|name| !name.is_empty() && words.contains(name.as_ref()));
+        let names = told.map(ToString::to_string).collect();
         sub.refuse(&flight, words.clone());
         Heard::Refused(Refusal { kind, words, names, repeated })
     }
@@ -246,135 +193,5 @@ impl Session {
             sub.refresh(view);
         }
         self.subs.insert(sub.kind, sub);
-    }
-
-    /// Makes the newest snapshot the one that is sent from, unless what is held back needs its
-    /// turn first. A node that it does not know keeps what it has.
-    fn adopt(&mut self, now: Instant) {
-        let (Some(newest), Some(node)) = (&self.newest, &self.node) else { return };
-        let seen = self.view.as_ref().is_some_and(|view| view.generation() >= newest.generation);
-        if seen || self.order.frozen(now) {
-            return;
-        }
-        if let Some(view) = View::new(newest, node, &self.lens) {
-            self.subs.values_mut().for_each(|sub| sub.refresh(&view));
-            self.view = Some(view);
-        }
-    }
-
-    /// All that is to be sent now, in order. Empty: nothing before the next request, the next
-    /// snapshot or the [`deadline`](Self::deadline).
-    pub fn drive(&mut self, now: Instant) -> Vec<Response> {
-        let mut out = Vec::new();
-        // Twice: a snapshot that had to wait may be taken in when those before it were sent.
-        for _ in 0..2 {
-            self.adopt(now);
-            let Some(view) = self.view.clone() else { return out };
-            for (url, removed) in std::mem::take(&mut self.strangers) {
-                let version = view.generation().to_string();
-                out.push(self.response(None, url.into(), version, Arc::default(), removed.into()));
-            }
-            self.order.expire(&view, now);
-            for kind in Kind::ALL {
-                self.send(kind, &view, now, &mut out);
-            }
-            self.order.note(&self.subs, now);
-            if self.newest.as_ref().is_none_or(|newest| newest.generation == view.generation()) {
-                break;
-            }
-        }
-        out
-    }
-
-    fn send(&mut self, kind: Kind, view: &View, now: Instant, out: &mut Vec<Response>) {
-        if !self.order.open(kind, &self.subs) {
-            return;
-        }
-        let removals = self.order.removals(kind, &self.subs, now);
-        let Some(mut sub) = self.subs.remove(&kind) else { return };
-        let bundle = if sub.ready(removals, now) { self.take(&mut sub, removals) } else { None };
-        if let Some(bundle) = &bundle {
-            self.respond(&mut sub, bundle, view, now, out);
-        }
-        self.subs.insert(kind, sub);
-        if let Some(bundle) = bundle {
-            self.order.sent(kind, &bundle, &mut self.subs, view, now);
-        }
-    }
-
-    fn take(&self, sub: &mut Subscription, removals: bool) -> Option<Bundle> {
-        if self.protocol == Protocol::Sotw {
-            return sub.take_sotw(removals);
-        }
-        let routes = self.subs.get(&Kind::Routes).filter(|_| sub.kind == Kind::VirtualHost);
-        sub.take_delta(removals, &|name| {
-            routes.is_none_or(|routes| routes.delivered(route_configuration(name)))
-        })
-    }
-
-    fn respond(
-        &mut self,
-        sub: &mut Subscription,
-        bundle: &Bundle,
-        view: &View,
-        now: Instant,
-        out: &mut Vec<Response>,
-    ) {
-        // Virtual hosts are never split: a listener would open on a part of them, and a domain
-        // that moves would be in none or in two.
-        let split = self.protocol == Protocol::Delta && sub.kind != Kind::VirtualHost;
-        let limit = if split { PART } else { usize::MAX };
-        let mut removed = bundle.removed.clone();
-        for resources in parts(&bundle.resources, limit) {
-            let version = match self.protocol {
-                Protocol::Delta => view.generation().to_string(),
-                Protocol::Sotw => {
-                    Version::combine(resources.iter().map(Resource::version)).to_string()
-                }
-            };
-            let url = Cow::Borrowed(sub.kind.type_url());
-            let removed = std::mem::take(&mut removed);
-            let response = self.response(Some(sub.kind), url, version, resources, removed);
-            let (resources, removed) = (response.resources.clone(), response.removed.clone());
-            sub.flights.launch(response.nonce, now, resources, removed);
-            out.push(response);
-        }
-    }
-
-    fn response(
-        &mut self,
-        kind: Option<Kind>,
-        type_url: Cow<'static, str>,
-        version: String,
-        resources: Arc<[Resource]>,
-        removed: Arc<[Arc<str>]>,
-    ) -> Response {
-        self.nonce += 1;
-        let (protocol, nonce) = (self.protocol, self.nonce);
-        Response { protocol, kind, type_url, nonce, version, resources, removed }
-    }
-
-    /// When [`drive`](Self::drive) has something to do although nothing was heard.
-    pub fn deadline(&self, now: Instant) -> Option<Instant> {
-        let answers = self.subs.values().filter_map(|sub| sub.flights.deadline());
-        let order = self.order.deadline(&self.subs, now);
-        answers.chain(order).filter(|at| *at > now).min()
-    }
-}
-
-/// The nonce of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Nonce {
-    /// It has none.
-    None,
-    /// In our form.
-    Of(u64),
-    /// In some other form.
-    Foreign,
-}
-
-impl Nonce {
-    fn parse(text: &str) -> Self {
-        if text.is_empty() { Self::None } else { text.parse().map_or(Self::Foreign, Self::Of) }
     }
 }

@@ -58,7 +58,7 @@ impl Subscription {
 
     /// Everything that is wanted, as absence deletes.
     fn take_whole(&mut self, removals: bool) -> Option<Bundle> {
-        let due = self.owed.values().any(|owed| owed.due(removals));
+        let due = self.owed.values().any(|owed| owed.due(self.kind, removals));
         if !due && !self.blank && !self.answer {
             return None;
         }
@@ -82,7 +82,12 @@ impl Subscription {
         self.owed.retain(|_, owed| owed.removal() && !removals);
         self.blank = false;
         self.answer = false;
-        Some(Bundle { resources: resources.into(), news, removed: Arc::default() })
+        Some(Bundle {
+            resources: resources.into(),
+            news,
+            removed: Arc::default(),
+            joined: Vec::new(),
+        })
     }
 
     /// What changed, as absence deletes nothing.
@@ -92,8 +97,7 @@ impl Subscription {
             resources = self.view.as_ref()?.all(self.kind);
             self.owed.clear();
         }
-        let changed = |o: &Owed| o.why == Why::Differs && o.now.is_some();
-        let changed = self.owed.values().any(changed);
+        let changed = self.owed.values().any(Owed::changed);
         self.owed.retain(|_, owed| {
             if owed.why == Why::Refused && !changed {
                 return true;
@@ -106,6 +110,11 @@ impl Subscription {
         }
         self.answer = false;
         let resources: Arc<[Resource]> = resources.into();
-        Some(Bundle { news: resources.clone(), resources, removed: Arc::default() })
+        Some(Bundle {
+            news: resources.clone(),
+            resources,
+            removed: Arc::default(),
+            joined: Vec::new(),
+        })
     }
 }

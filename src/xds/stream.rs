@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use futures::FutureExt;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderValue};
 use http_body::Frame;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -22,8 +22,9 @@ use tonic::{Status, Streaming};
 
 use super::Snapshot;
 use super::encode::Encoder;
+use super::heard::{Fault, Heard, Refusal};
 use super::request::Request;
-use super::session::{Fault, Heard, Refusal, Session};
+use super::session::Session;
 use super::stats::{Open, Stats};
 
 /// How many requests are read before they are answered, where as many came at once.
@@ -88,6 +89,15 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
                 self.stats.responses.add(kind, 1);
                 self.stats.bytes.add(kind, encoder.left() as u64);
             }
+            tracing::trace!(
+                node = self.session.node(),
+                kind = %response.type_url,
+                nonce = response.nonce,
+                resources = response.resources.len(),
+                removed = response.removed.len(),
+                bytes = encoder.left(),
+                "response"
+            );
             self.out.push_back(encoder);
         }
         Ok(!self.out.is_empty())
@@ -132,6 +142,7 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
         let request: Request = request?.ok_or_else(|| Status::ok(""))?.into();
         self.stats.requests.fetch_add(1, Relaxed);
         let url = request.type_url.clone();
+        tracing::trace!(node = self.session.node(), kind = url, nonce = request.nonce, "request");
         match self.session.request(request, Instant::now()) {
             Ok(Heard::Fine) => Ok(()),
             Ok(Heard::Refused(refusal)) => {
@@ -171,10 +182,50 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
     fn end(&mut self, status: &Status) -> Frame<Bytes> {
         self.ended = true;
         self.out.clear();
-        let mut trailers = HeaderMap::new();
-        if status.add_header(&mut trailers).is_err() {
-            trailers.insert("grpc-status", http::HeaderValue::from_static("13"));
+        Frame::trailers(trailers(status))
+    }
+}
+
+/// A status as trailers. Envoy logs its message as it is on the wire, so only what must be is
+/// escaped there (by gRPC's rule: what is not printable ASCII, and `%`), and not spaces and quotes
+/// as well.
+fn trailers(status: &Status) -> HeaderMap {
+    let mut trailers = HeaderMap::new();
+    if status.add_header(&mut trailers).is_err() {
+        trailers.insert("grpc-status", HeaderValue::from_static("13"));
+    }
+    let mut message = String::with_capacity(status.message().len());
+    for byte in status.message().bytes() {
+        match byte {
+            b' '..=b'~' if byte != b'%' => message.push(byte.into()),
+            _ => message.extend(format!("%{byte:02X}").chars()),
         }
-        Frame::trailers(trailers)
+    }
+    if !message.is_empty()
+        && let Ok(message) = HeaderValue::try_from(message)
+    {
+        trailers.insert("grpc-message", message);
+    }
+    trailers
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::{Status, trailers};
+
+    #[test]
+    fn a_message_can_be_read_on_the_wire_and_is_the_same_behind_it() {
+        for (message, wire) in [
+            ("the id \"a b\" is <none>", "the id \"a b\" is <none>"),
+            ("100% é\n", "100%25 %C3%A9%0A"),
+        ] {
+            let trailers = trailers(&Status::invalid_argument(message));
+            assert_eq!(trailers.get("grpc-message").unwrap(), wire);
+            assert_eq!(trailers.get("grpc-status").unwrap(), "3");
+            assert_eq!(Status::from_header_map(&trailers).unwrap().message(), message);
+        }
+        assert!(trailers(&Status::ok("")).get("grpc-message").is_none());
     }
 }

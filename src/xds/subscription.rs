@@ -29,6 +29,8 @@ pub(super) struct Bundle {
     pub(super) news: Arc<[Resource]>,
     /// Names that are gone.
     pub(super) removed: Arc<[Arc<str>]>,
+    /// Route configurations that the client did not have, or asked for again.
+    pub(super) joined: Vec<Arc<str>>,
 }
 
 /// A subscription to one type. It remembers the newest view and, by name, where the client's state
@@ -158,18 +160,20 @@ impl Subscription {
     }
 
     /// Takes back what a refused response brought: it counts as not delivered, and goes again when
-    /// something of this type changes (statement 6).
+    /// something of this type changes (statement 6), which it did where another response followed.
     pub(super) fn refuse(&mut self, flight: &Flight, words: String) {
         self.refusal = Some(words);
+        let last = flight.nonce() == self.flights.last();
+        let why = if last { Why::Refused } else { Why::Differs };
         for resource in flight.resources.iter() {
-            self.doubt(resource.name(), Has::Version(resource.version()));
+            self.doubt(resource.name(), Has::Version(resource.version()), why);
         }
         for name in flight.removed.iter() {
-            self.doubt(name, Has::Nothing);
+            self.doubt(name, Has::Nothing, why);
         }
     }
 
-    fn doubt(&mut self, name: &Arc<str>, sent: Has) {
+    fn doubt(&mut self, name: &Arc<str>, sent: Has, why: Why) {
         if !self.covers(name) || self.has(name) != sent {
             return;
         }
@@ -177,20 +181,33 @@ impl Subscription {
             owed.has = Has::Unsure;
         } else {
             let now = self.view.as_ref().and_then(|view| view.get(self.kind, name));
-            self.owed.insert(name.clone(), Owed { has: Has::Unsure, now, why: Why::Refused });
+            self.owed.insert(name.clone(), Owed { has: Has::Unsure, now, why });
         }
     }
 
     /// Whether something is to be sent now, when removals may be or not. What the client asked for
     /// goes at once; a change waits for the answer to the last response, for a time.
     pub(super) fn ready(&self, removals: bool, now: Instant) -> bool {
-        let asked = self.answer || self.blank || self.owed.values().any(|o| o.why == Why::Asked);
-        asked || !self.flights.waiting(now) && self.owed.values().any(|owed| owed.due(removals))
+        let mut due = self.owed.values().filter(|owed| owed.due(self.kind, removals));
+        let patient = self.flights.waiting(now) && !self.stuck(now);
+        self.answers() || self.blank || due.any(|owed| !patient || owed.why == Why::Asked)
+    }
+
+    /// Whether the answer that is waited for needs a cluster that is gone again.
+    fn stuck(&self, now: Instant) -> bool {
+        let gone = |name: &str| self.owed.get(name).is_some_and(Owed::removal);
+        self.kind == Kind::Cluster && self.removing() && self.flights.overdue(now, gone)
+    }
+
+    /// Whether a response is due even if it is empty. An empty one in place of virtual hosts that
+    /// are parked would let a listener open without any.
+    fn answers(&self) -> bool {
+        self.answer && !self.owed.values().any(|owed| owed.why == Why::Parked)
     }
 
     /// Whether something is still to be sent, now or later.
     pub(super) fn pending(&self) -> bool {
-        self.answer || self.blank || self.owed.values().any(|owed| owed.due(true))
+        self.answers() || self.blank || self.owed.values().any(|owed| owed.due(self.kind, true))
     }
 
     /// Whether the client lacks something that others may name.
@@ -205,8 +222,15 @@ impl Subscription {
 
     /// Whether the client accepted all that it should have.
     pub(super) fn accepted(&self, now: Instant) -> bool {
-        let refused = self.owed.values().any(|owed| owed.why == Why::Refused);
-        !self.pending() && !refused && !self.flights.waiting(now)
+        let refused = || self.owed.values().any(|owed| owed.why == Why::Refused);
+        !self.pending() && !refused() && !self.kept_whole() && !self.flights.waiting(now)
+    }
+
+    /// Whether the client refused the whole state, so that it may still have what is absent there.
+    fn kept_whole(&self) -> bool {
+        let wants = self.wildcard != Wildcard::No || !self.named.is_empty();
+        let whole = self.protocol == Protocol::Sotw && self.kind.whole_state();
+        whole && wants && self.refusal.is_some()
     }
 
     /// Whether the client was sent a resource in some form.

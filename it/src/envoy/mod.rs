@@ -22,6 +22,9 @@ use crate::{eventually, process};
 /// what redirection does on its own.
 pub const PASSTHROUGH: &str = include_str!("passthrough.json");
 
+/// The option that says how long what was replaced goes on, in seconds.
+pub const DRAIN_TIME: &str = "--drain-time-s";
+
 /// An Envoy as a sidecar runs it: in the pod's namespace, as the sidecar's user, without capabilities, the admin
 /// interface on a Unix socket. Dropped, it is killed.
 #[derive(Debug)]
@@ -38,7 +41,7 @@ impl Envoy {
         Self::start_with(pod, bootstrap, &[])
     }
 
-    /// Starts one with more arguments, `--component-log-level`, say.
+    /// Starts one with more arguments, `--component-log-level`, say, or another drain time than the contract's.
     pub fn start_with(pod: &Pod, bootstrap: &str, more: &[&str]) -> Result<Self> {
         let folder = places::folder()?;
         let (config, admin) = (folder.path().join("envoy.yaml"), folder.path().join("admin.sock"));
@@ -47,7 +50,10 @@ impl Envoy {
         let own = serde_json::json!({"admin": {"address": {"pipe": {"path": admin}}}}).to_string();
         let config = config.to_string_lossy().into_owned();
         let mut args = vec!["--config-path", &config, "--config-yaml", &own];
-        args.extend(["--disable-hot-restart", "--concurrency", "2", "--drain-time-s", "30"]);
+        args.extend(["--disable-hot-restart", "--concurrency", "2"]);
+        if !more.contains(&DRAIN_TIME) {
+            args.extend([DRAIN_TIME, "30"]);
+        }
         args.extend(more);
         let mut spec = Spec::new(&places::envoy()?, args, &folder.path().join("envoy.log"));
         spec.netns = Some(pod.netns().name().to_owned());

@@ -1,8 +1,8 @@
 //! A node and its pods, cut off from the world.
 //!
 //! Every address is a host route through the node, as with most network plugins: a pod has nothing but a default route.
-//! So a ClusterIP has a route, which it needs to be redirected, and leads nowhere when it is not: the node has no
-//! default route and answers "unreachable".
+//! So a ClusterIP has a route, which it needs to be redirected, and leads nowhere when it is not: the node refuses
+//! the connection, as kube-proxy does for a Service without endpoints.
 
 mod netns;
 mod pod;
@@ -35,12 +35,25 @@ impl Net {
     pub fn new() -> Result<Self> {
         let node = Netns::new()?;
         node.sysctl(&["net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"])?;
+        // With an address of its own: a bridge takes the lowest of its ports', so that a new pod could make the others
+        // talk to an address that is not the node's any more, until they ask again half a minute later.
         node.ip(&format!(
-            "link add br0 type bridge stp_state 0 forward_delay 0 mcast_snooping 0\n\
+            "link add br0 address 02:00:0a:f4:00:01 type bridge stp_state 0 forward_delay 0 mcast_snooping 0\n\
              link set br0 up\n\
              addr add {NODE_V4}/32 dev br0\n\
-             addr add {NODE_V6}/128 dev br0 nodad\n"
+             addr add {NODE_V6}/128 dev br0 nodad\n\
+             link add nowhere type bridge stp_state 0\n\
+             link set nowhere up\n\
+             route add 0.0.0.0/0 dev nowhere\n\
+             route add ::/0 dev nowhere\n"
         ))?;
+        // By a reset and not as unreachable: a kernel limits those answers to one a second, and heeds one that comes
+        // while connect() still runs only at the next SYN, a second later.
+        for restore in ["iptables-restore", "ip6tables-restore"] {
+            let rule =
+                "*filter\n-A FORWARD -o nowhere -p tcp -j REJECT --reject-with tcp-reset\nCOMMIT\n";
+            netns::feed(&mut node.command(restore), rule)?;
+        }
         Ok(Self { node, pods: AtomicU16::new(0) })
     }
 

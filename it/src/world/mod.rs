@@ -1,8 +1,10 @@
 //! A folder of manifests that a test writes and changes.
 
 mod objects;
+mod served;
 
 pub use objects::Object;
+pub use served::{ServedPort, served};
 
 use std::path::{Path, PathBuf};
 

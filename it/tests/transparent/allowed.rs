@@ -94,7 +94,7 @@ fn hop_by_hop(part: &mut Part) {
     }
     part.fields.retain(|field| {
         let between = ["connection", "keep-alive", "proxy-connection"];
-        !between.iter().any(|name| field.is(name)) && !(field.is("te") && field.value.is_empty())
+        !(between.iter().any(|name| field.is(name)) || field.is("te") && field.value.is_empty())
     });
 }
 

@@ -47,14 +47,14 @@ impl Servers {
     /// Starts them.
     pub async fn start(stage: &Stage, target: &Target) -> Result<Self> {
         let pod = stage.servers(target).netns();
-        let _others = [
+        let others = [
             backend::grpc(pod, target.server(GRPC)).await?,
             backend::ws_echo(pod, target.server(WS)).await?,
         ];
         Ok(Self {
             http1: Http1Backend::start(pod, target.server(HTTP1), http1::script).await?,
             _h2: H2Backend::start(pod, target.server(HTTP2), others::script).await?,
-            _others,
+            _others: others,
         })
     }
 }

@@ -135,8 +135,16 @@ impl Stage {
         let bootstrap = aether.bootstrap("pod/shop/caller", Over::Socket, &[])?;
         let mut envoy = Envoy::start(&captured, &bootstrap)?;
         envoy.ready(SOON).await?;
-        let (_aether, _world, _net) = (aether, world, net);
-        Ok(Self { envoy, captured, free, server, stranger, _aether, _world, _net })
+        Ok(Self {
+            envoy,
+            captured,
+            free,
+            server,
+            stranger,
+            _aether: aether,
+            _world: world,
+            _net: net,
+        })
     }
 
     /// The pod of a caller.

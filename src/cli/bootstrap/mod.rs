@@ -16,8 +16,9 @@ use envoy_types::pb::envoy::config::bootstrap::v3::{self as envoy, Admin};
 use envoy_types::pb::envoy::config::core::v3::{self as core, Node, address};
 use prost::Message;
 
+use super::WrongOptions;
 use super::serve::DEFAULT_SOCKET;
-use super::values::{HostPort, Socket};
+use super::values::{HostPort, Reach, Socket};
 use crate::descriptors;
 use crate::model::NodeId;
 
@@ -31,18 +32,14 @@ pub struct Bootstrap {
     #[arg(long, env = "AETHER_NODE", value_name = "ID")]
     node: NodeId,
 
-    /// Unix socket of `aether serve` [default: /run/aether/xds.sock, unless --xds-address is given].
+    /// Unix socket of `aether serve`, or `none`; it is preferred where there is an address too
+    /// [default: /run/aether/xds.sock, unless --xds-address is given].
     #[arg(long, env = "AETHER_XDS_SOCKET", value_name = "PATH")]
     xds_socket: Option<Socket>,
 
-    /// TCP address of `aether serve`, by IP address or name, in place of the Unix socket.
-    #[arg(
-        long,
-        env = "AETHER_XDS_ADDRESS",
-        value_name = "HOST:PORT",
-        conflicts_with = "xds_socket"
-    )]
-    xds_address: Option<HostPort>,
+    /// TCP address of `aether serve`, by IP address or name, in place of the Unix socket; or `none`.
+    #[arg(long, env = "AETHER_XDS_ADDRESS", value_name = "HOST:PORT")]
+    xds_address: Option<Reach>,
 
     /// How Envoy asks: for changes alone (delta), or for the whole state of the world.
     #[arg(
@@ -95,12 +92,20 @@ impl Bootstrap {
 
     /// The bootstrap.
     pub(super) fn bootstrap(&self) -> Result<envoy::Bootstrap> {
-        let server = match (&self.xds_address, &self.xds_socket) {
-            (Some(address), _) => Server::Tcp(address.clone()),
-            (None, None) => Server::Unix(DEFAULT_SOCKET.into()),
-            (None, Some(Socket::At(path))) => Server::Unix(path.clone()),
-            (None, Some(Socket::Off)) => {
-                anyhow::bail!("--xds-socket is off: name the server with --xds-address HOST:PORT")
+        // One environment serves `serve`, which listens on both, and this command.
+        let server = match (&self.xds_socket, &self.xds_address) {
+            (Some(Socket::At(path)), _) => Server::Unix(path.clone()),
+            (_, Some(Reach::At(address))) if address.unspecified() => {
+                anyhow::bail!(WrongOptions(
+                    "--xds-address is one to listen on: name the one to connect to, as 127.0.0.1:18000"
+                ))
+            }
+            (_, Some(Reach::At(address))) => Server::Tcp(address.clone()),
+            (None, Some(Reach::Off) | None) => Server::Unix(DEFAULT_SOCKET.into()),
+            (Some(Socket::Off), Some(Reach::Off) | None) => {
+                anyhow::bail!(WrongOptions(
+                    "--xds-socket is off: name the server with --xds-address HOST:PORT"
+                ))
             }
         };
         Ok(envoy::Bootstrap {

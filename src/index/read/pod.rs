@@ -108,5 +108,11 @@ fn upstreams(pod: &Pod, namespace: &Arc<str>, report: &mut Report) -> Upstreams 
         };
         listed.insert(key);
     }
+    report.warning(
+        Reason::NotSupported,
+        &values::annotation(keys::UPSTREAMS),
+        "the annotation is not honoured yet, so the pod is given all services".into(),
+        "nothing is to be done: it works as without the annotation",
+    );
     Upstreams::Listed(listed)
 }

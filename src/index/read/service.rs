@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Service, ServiceSpec};
 
-use super::values;
+use super::values::{self, usable};
 use crate::index::Report;
 use crate::index::facts::{PortFacts, ServiceFacts};
 use crate::index::keys;
@@ -119,15 +119,18 @@ fn cluster_ips(spec: &ServiceSpec, report: &mut Report) -> Option<Vec<IpAddr>> {
     let texts = many.map_or(spec.cluster_ip.as_slice(), Vec::as_slice);
     let mut ips = Vec::new();
     for text in texts.iter().filter(|text| !text.is_empty() && *text != "None") {
-        match text.parse() {
-            Ok(ip) if !ips.contains(&ip) => ips.push(ip),
-            Ok(_) => {}
-            Err(_) => {
+        match text.parse::<IpAddr>() {
+            Ok(ip) if usable(ip) => {
+                if !ips.contains(&ip) {
+                    ips.push(ip);
+                }
+            }
+            _ => {
                 report.problem(
                     Reason::InvalidValue,
                     "spec.clusterIPs",
-                    format!("{} is no address, so the Service is left out", quoted(text)),
-                    "leave the field to Kubernetes, or give an IPv4 or IPv6 address",
+                    format!("{} is no ClusterIP, so the Service is left out", quoted(text)),
+                    "leave the field to Kubernetes, or give a unicast IPv4 or IPv6 address",
                 );
                 return None;
             }

@@ -1,6 +1,5 @@
 //! Reading an EndpointSlice.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
@@ -52,7 +51,7 @@ pub fn slice(slice: &EndpointSlice, report: &mut Report) -> SliceFacts {
 
 fn one(at: usize, endpoint: &Endpoint, report: &mut Report) -> Option<SliceEndpoint> {
     let text = endpoint.addresses.first()?;
-    let Some(address) = usable(text) else {
+    let Some(address) = text.parse().ok().filter(|address| values::usable(*address)) else {
         report.problem(
             Reason::InvalidValue,
             &format!("endpoints[{at}].addresses[0]"),
@@ -80,16 +79,4 @@ fn one(at: usize, endpoint: &Endpoint, report: &mut Report) -> Option<SliceEndpo
         zone: endpoint.zone.as_deref().filter(|zone| !zone.is_empty()).map(Arc::from),
         pod: pod.and_then(|target| target.name.as_deref()).map(Arc::from),
     })
-}
-
-/// An address that the API server would accept of an endpoint: no loopback, which would be the
-/// proxy's own, no link-local, multicast or unspecified one.
-fn usable(text: &str) -> Option<IpAddr> {
-    let address: IpAddr = text.parse().ok()?;
-    let link_local = match address {
-        IpAddr::V4(v4) => v4.is_link_local() || v4.is_broadcast(),
-        IpAddr::V6(v6) => v6.is_unicast_link_local() || v6.to_ipv4_mapped().is_some(),
-    };
-    let wrong = address.is_loopback() || address.is_multicast() || address.is_unspecified();
-    (!wrong && !link_local).then_some(address)
 }

@@ -1,6 +1,7 @@
 //! Values of labels and annotations.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 /// The value of a label or annotation.
 pub fn of<'a>(map: Option<&'a BTreeMap<String, String>>, key: &str) -> Option<&'a str> {
@@ -17,6 +18,16 @@ pub fn number(text: &str, least: u32, most: u32) -> Option<u32> {
 /// A port, 1 to 65535.
 pub fn port(text: &str) -> Option<u16> {
     number(text, 1, 65535).and_then(|number| u16::try_from(number).ok())
+}
+
+/// Whether an address can be an endpoint's or a Service's, as the API server has it: no loopback,
+/// which would be the proxy's own, no link-local, multicast or unspecified one.
+pub fn usable(address: IpAddr) -> bool {
+    let link_local = match address {
+        IpAddr::V4(v4) => v4.is_link_local() || v4.is_broadcast(),
+        IpAddr::V6(v6) => v6.is_unicast_link_local() || v6.to_ipv4_mapped().is_some(),
+    };
+    !link_local && !address.is_loopback() && !address.is_multicast() && !address.is_unspecified()
 }
 
 /// The path of an annotation, for findings.

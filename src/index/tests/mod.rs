@@ -44,7 +44,7 @@ pub fn project(objects: &[Value]) -> Projection {
     for object in objects {
         index.apply(put(object));
     }
-    index.project(None)
+    index.project()
 }
 
 /// A labelled Service with one port 80 and a ClusterIP; `more` is merged over it.

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::{Index, Settings, merge, put, service};
 use crate::index::{Change, Id};
-use crate::model::Projection;
 
 /// Objects that conflict in many ways: few names, few addresses, few times.
 fn object() -> impl Strategy<Value = Value> {
@@ -42,7 +41,77 @@ fn id(change: &Change) -> Id {
     }
 }
 
+/// Objects that endpoints, weights, localities and warnings depend on.
+fn surroundings() -> impl Strategy<Value = Value> {
+    let node = (prop::sample::select(vec!["n1", "n2"]), 0..3u8).prop_map(|(name, zone)| {
+        let labels = json!({ "topology.kubernetes.io/region": "r", "topology.kubernetes.io/zone": format!("z{zone}") });
+        json!({ "kind": "Node", "metadata": { "name": name, "labels": labels } })
+    });
+    let namespace = (prop::sample::select(vec!["x", "y"]), any::<bool>()).prop_map(|(name, managed)| {
+        json!({ "kind": "Namespace", "metadata": { "name": name, "labels": { "aether.io/managed": managed.to_string() } } })
+    });
+    let pod = (
+        prop::sample::select(vec!["x", "y"]),
+        prop::sample::select(vec!["p1", "p2"]),
+        prop::sample::select(vec!["a", "b"]),
+        prop::sample::select(vec!["true", "false", ""]),
+        0..3u8,
+    );
+    let pod = pod.prop_map(|(namespace, name, account, managed, number)| {
+        let mut labels = json!({ "aether.io/managed": managed });
+        if managed.is_empty() {
+            labels = json!({});
+        }
+        json!({
+            "kind": "Pod",
+            "metadata": {
+                "namespace": namespace, "name": name, "labels": labels,
+                "annotations": { "endpoint.aether.io/weight": number.to_string() }
+            },
+            "spec": { "nodeName": format!("n{number}"), "serviceAccountName": account, "containers": [] },
+            "status": { "phase": "Running", "podIP": format!("10.1.0.{number}") }
+        })
+    });
+    let generated = (prop::sample::select(vec!["x", "y"]), 0..3u8).prop_map(|(namespace, ip)| {
+        let ip = format!("10.96.0.{ip}");
+        let mut base = service(
+            namespace,
+            "b",
+            json!({ "spec": { "clusterIP": ip, "clusterIPs": [ip], "selector": null } }),
+        );
+        merge(&mut base, super::annotated("aether.io/generated-for", &format!("{namespace}/b")));
+        base
+    });
+    prop_oneof![node, namespace, pod, generated]
+}
+
 proptest! {
+    #[test]
+    fn every_step_projects_as_if_from_nothing(
+        steps in prop::collection::vec((prop_oneof![object(), surroundings()], 0..4u8), 1..40),
+    ) {
+        let mut followed = Index::new(Settings::default());
+        let mut there = std::collections::BTreeMap::new();
+        for (object, dice) in &steps {
+            let change = put(object);
+            if *dice == 0 {
+                there.remove(&id(&change));
+                followed.apply(Change::Remove(id(&change)));
+            } else {
+                there.insert(id(&change), change.clone());
+                followed.apply(change);
+            }
+            // Several changes between two projections, now and then.
+            if *dice > 1 {
+                let mut plain = Index::new(Settings::default());
+                for change in there.values() {
+                    plain.apply(change.clone());
+                }
+                prop_assert_eq!(followed.project(), plain.project());
+            }
+        }
+    }
+
     #[test]
     fn equal_objects_in_any_order_project_equally(
         objects in prop::collection::vec(object(), 0..20),
@@ -62,9 +131,8 @@ proptest! {
         for object in &noise {
             other.apply(put(object));
         }
-        let mut before = Projection::default();
         for object in &noise {
-            before = other.project(Some(&before));
+            other.project();
             other.apply(Change::Remove(id(&put(object))));
         }
         let mut shuffled: Vec<_> = last.values().cloned().collect();
@@ -74,7 +142,7 @@ proptest! {
         for change in shuffled {
             other.apply(change);
         }
-        prop_assert_eq!(plain.project(None), other.project(Some(&before)));
+        prop_assert_eq!(plain.project(), other.project());
     }
 }
 
@@ -82,10 +150,10 @@ proptest! {
 fn what_did_not_change_is_the_same_allocation() {
     let mut index = Index::new(Settings::default());
     index.apply(put(&service("shop", "a", json!({}))));
-    let first = index.project(None);
+    let first = index.project();
     let b = json!({ "spec": { "clusterIP": "10.96.0.8", "clusterIPs": ["10.96.0.8"] } });
     index.apply(put(&service("shop", "b", b)));
-    let second = index.project(Some(&first));
+    let second = index.project();
     let key = "shop/a".parse().unwrap();
     assert!(Arc::ptr_eq(&first.services[&key], &second.services[&key]));
     assert_eq!(second.services.len(), 2);

@@ -87,6 +87,16 @@ fn the_default_port_is_18081_or_the_first() {
 }
 
 #[test]
+fn addresses_that_no_service_can_have_quarantine_it() {
+    for ip in ["127.0.0.1", "::1", "224.0.0.1", "0.0.0.0", "::ffff:10.96.3.6", "169.254.0.1", "x"] {
+        let more = json!({ "spec": { "clusterIP": ip, "clusterIPs": [ip] } });
+        let projection = project(&[service("shop", "cart", more)]);
+        assert!(projection.services.is_empty(), "{ip}");
+        assert_eq!(found(&projection, Reason::InvalidValue)[0].field, "spec.clusterIPs");
+    }
+}
+
+#[test]
 fn the_annotation_wins_over_the_ports_own_protocol() {
     let mut more = annotated("aether.io/app-protocol", "GRPC");
     more["spec"] = json!({ "ports": [{ "port": 80, "appProtocol": "tcp" }] });

@@ -41,7 +41,7 @@ pub enum FolderError {
     #[error("the folder {0:?} may not be listed: let the user that aether runs as read it (r-x)")]
     Denied(PathBuf),
     /// The system refuses for another reason.
-    #[error("the folder {path:?} cannot be read: {source}; see to the file system")]
+    #[error("the folder {path:?} cannot be read; see to the file system")]
     Io {
         /// The folder.
         path: PathBuf,

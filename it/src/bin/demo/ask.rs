@@ -46,7 +46,12 @@ impl Ask {
         let to = SocketAddr::new(ip, self.port);
         let (asked, protocol) = self.words();
         println!("{}/{} {asked}   ({})", caller.namespace, caller.name, self.why);
-        println!("    asked      {} is {ip}, so the application connects to {to}", self.host);
+        match self.host.parse::<IpAddr>() {
+            Ok(_) => println!("    asked      the application connects to {to}"),
+            Err(_) => {
+                println!("    asked      {} is {ip}: the application connects to {to}", self.host);
+            }
+        }
         let before = Tally::of(&caller.envoy).await?;
         let start = Instant::now();
         let answer = caller.pod.run(async move { self.act(to).await }).await?;

@@ -1,0 +1,411 @@
+//! A strict client: it subscribes as an Envoy does, and checks what it is told.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::super::order::route_configuration;
+use super::super::{Kind, Protocol, Request, Resource, Response, Session, Snapshot, View, Wants};
+use super::world::{NODE, World};
+
+/// A small generator; a seed tells a run.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % bound
+    }
+}
+
+/// Worlds in which everything that is named is there.
+#[derive(Default)]
+pub struct Worlds {
+    pub world: World,
+    version: u64,
+}
+
+impl Worlds {
+    /// Adds, changes and removes at random.
+    pub fn change(&mut self, random: &mut Random) {
+        self.version += 1;
+        let version = self.version;
+        let mut some = |n: u64, name: &str| -> BTreeSet<String> {
+            (0..n).filter(|_| random.below(3) > 0).map(|i| format!("{name}{i}")).collect()
+        };
+        let services = some(6, "c");
+        let tables = some(3, "t");
+        let listeners = some(2, "l");
+        let hosts: BTreeSet<_> =
+            tables.iter().flat_map(|table| some(3, &format!("{table}/v"))).collect();
+        let world = &mut self.world;
+        for (kind, names) in [
+            (Kind::Cluster, &services),
+            (Kind::Endpoints, &services),
+            (Kind::Listener, &listeners),
+            (Kind::Routes, &tables),
+            (Kind::VirtualHost, &hosts),
+        ] {
+            let entries = world.entries.entry(kind).or_default();
+            entries.retain(|name, _| names.contains(name.as_ref()));
+        }
+        let pick = |random: &mut Random, from: &BTreeSet<String>| -> String {
+            let some: Vec<_> = from.iter().filter(|_| random.below(2) == 0).cloned().collect();
+            some.join(",")
+        };
+        for name in &services {
+            if !world.has(Kind::Cluster, name) || random.below(3) == 0 {
+                world.cluster(name, &format!("{version};"));
+            }
+            if !world.has(Kind::Endpoints, name) || random.below(3) == 0 {
+                world.set(Kind::Endpoints, name, &format!("{version};"));
+            }
+        }
+        // What names others is made anew, since what it named may be gone.
+        for name in &tables {
+            let body = format!("1;clusters={}", pick(random, &services));
+            world.set(Kind::Routes, name, &body);
+        }
+        for name in &hosts {
+            let body = format!("1;clusters={}", pick(random, &services));
+            world.set(Kind::VirtualHost, name, &body);
+        }
+        for name in &listeners {
+            let (routes, clusters) = (pick(random, &tables), pick(random, &services));
+            world.set(Kind::Listener, name, &format!("1;routes={routes};clusters={clusters}"));
+        }
+    }
+
+    fn tell(&self) -> String {
+        let kinds = self.world.entries.iter();
+        let told = kinds.map(|(kind, entries)| {
+            let names =
+                entries.keys().map(|name| format!("{name}:{}", self.world.body(*kind, name)));
+            format!("{kind:?} {}", names.collect::<Vec<_>>().join(" "))
+        });
+        told.collect::<Vec<_>>().join("; ")
+    }
+
+    /// Changes everything, and each type.
+    pub fn touch(&mut self) {
+        self.world.service("new", "1;").set(Kind::Listener, "new", "1;");
+        self.world.set(Kind::Routes, "new", "1;").set(Kind::VirtualHost, "new/v", "1;");
+        for kind in Kind::ALL {
+            let names: Vec<_> =
+                self.world.entries.entry(kind).or_default().keys().cloned().collect();
+            for name in names {
+                let body = format!("{};touched", self.world.body(kind, &name));
+                match kind {
+                    Kind::Cluster => self.world.cluster(&name, &body),
+                    _ => self.world.set(kind, &name, &body),
+                };
+            }
+        }
+    }
+}
+
+type Have = BTreeMap<Arc<str>, (String, String)>;
+
+/// The client, and both directions of its stream.
+pub struct Model {
+    protocol: Protocol,
+    strict: bool,
+    session: Session,
+    now: Instant,
+    snapshot: Option<Arc<Snapshot>>,
+    /// By type and name: body and version.
+    have: BTreeMap<Kind, Have>,
+    wanted: BTreeMap<Kind, BTreeSet<String>>,
+    nonces: BTreeMap<Kind, String>,
+    extra: BTreeSet<String>,
+    down: VecDeque<Response>,
+    up: VecDeque<Request>,
+    named: bool,
+}
+
+impl Model {
+    pub fn new(protocol: Protocol, strict: bool) -> Self {
+        Self {
+            protocol,
+            strict,
+            session: Session::new(protocol, None, Arc::new(|_| Ok(()))),
+            now: Instant::now(),
+            snapshot: None,
+            have: BTreeMap::new(),
+            wanted: BTreeMap::new(),
+            nonces: BTreeMap::new(),
+            extra: BTreeSet::new(),
+            down: VecDeque::new(),
+            up: VecDeque::new(),
+            named: false,
+        }
+    }
+
+    pub fn publish(&mut self, worlds: &mut Worlds) {
+        let snapshot = worlds.world.snapshot();
+        self.snapshot = Some(snapshot.clone());
+        trace(&format!("snapshot {}", worlds.tell()));
+        self.session.snapshot(snapshot);
+        self.drive();
+    }
+
+    fn drive(&mut self) {
+        let sent = self.session.drive(self.now);
+        for response in &sent {
+            trace(&format!("server: {:?}", super::rig::said(response)));
+        }
+        self.down.extend(sent);
+        assert!(self.session.drive(self.now).is_empty(), "nothing is left to do at once");
+    }
+
+    pub fn wait(&mut self, time: Duration) {
+        self.now += time;
+        self.drive();
+    }
+
+    /// Lets time pass until the session's deadline, if it has one.
+    pub fn pass(&mut self) -> bool {
+        let Some(at) = self.session.deadline(self.now) else { return false };
+        assert!(at > self.now);
+        self.now = at;
+        self.drive();
+        true
+    }
+
+    /// The first requests, all at once.
+    pub fn connect(&mut self) {
+        for kind in Kind::ALL {
+            if self.protocol == Protocol::Delta || kind != Kind::VirtualHost {
+                self.want(kind, true);
+            }
+        }
+        while !self.up.is_empty() {
+            self.deliver();
+        }
+    }
+
+    pub fn reconnect(&mut self) {
+        self.session = Session::new(self.protocol, None, Arc::new(|_| Ok(())));
+        self.down.clear();
+        self.up.clear();
+        self.nonces.clear();
+        self.wanted.clear();
+        self.named = false;
+        if let Some(snapshot) = &self.snapshot {
+            self.session.snapshot(snapshot.clone());
+        }
+        self.connect();
+    }
+
+    /// What is wanted of a type by what the client has.
+    fn names(&self, kind: Kind) -> BTreeSet<String> {
+        let words = |from: Kind, key: &str| -> BTreeSet<String> {
+            let bodies = self.have.get(&from).into_iter().flat_map(BTreeMap::values);
+            bodies.flat_map(|(body, _)| words(body, key)).collect()
+        };
+        match kind {
+            Kind::Endpoints => {
+                let clusters = self.have.get(&Kind::Cluster).into_iter().flat_map(BTreeMap::keys);
+                clusters.map(ToString::to_string).chain(self.extra.iter().cloned()).collect()
+            }
+            Kind::Routes => words(Kind::Listener, "routes"),
+            _ => BTreeSet::new(),
+        }
+    }
+
+    /// Subscribes to what is wanted now, if that is news.
+    fn want(&mut self, kind: Kind, first: bool) {
+        let names = self.names(kind);
+        let before = self.wanted.insert(kind, names.clone()).unwrap_or_default();
+        if !first && before == names {
+            return;
+        }
+        let wants = match self.protocol {
+            Protocol::Sotw => Wants::All(names.iter().cloned().collect()),
+            Protocol::Delta => {
+                let have = self.have.get(&kind).into_iter().flatten().filter(|_| first);
+                Wants::Change {
+                    subscribe: names.difference(&before).cloned().collect(),
+                    unsubscribe: before.difference(&names).cloned().collect(),
+                    initial: have.map(|(name, (_, v))| (name.to_string(), v.clone())).collect(),
+                }
+            }
+        };
+        // What is not wanted any more is dropped.
+        let dropped: Vec<_> = before.difference(&names).cloned().collect();
+        for name in dropped {
+            self.have.entry(kind).or_default().remove(name.as_str());
+            if kind == Kind::Routes {
+                let hosts = self.have.entry(Kind::VirtualHost).or_default();
+                hosts.retain(|host, _| route_configuration(host) != name);
+            }
+        }
+        let nonce = match self.protocol {
+            Protocol::Sotw => self.nonces.get(&kind).cloned().unwrap_or_default(),
+            Protocol::Delta => String::new(),
+        };
+        self.say(Request { type_url: kind.type_url().into(), nonce, wants, ..Request::default() });
+    }
+
+    fn say(&mut self, mut request: Request) {
+        if !std::mem::replace(&mut self.named, true) {
+            request.node = Some(NODE.into());
+        }
+        self.up.push_back(request);
+    }
+
+    /// The next request arrives at the server.
+    pub fn deliver(&mut self) {
+        if let Some(request) = self.up.pop_front() {
+            trace(&format!("request arrives: {request:?}"));
+            self.session.request(request, self.now).unwrap();
+            self.drive();
+        }
+    }
+
+    /// The next response arrives at the client.
+    pub fn receive(&mut self, refuse: bool) {
+        let Some(response) = self.down.pop_front() else { return };
+        let kind = response.kind.unwrap();
+        trace(&format!(
+            "client {}: {:?}",
+            if refuse { "refuses" } else { "applies" },
+            super::rig::said(&response)
+        ));
+        let names: BTreeSet<_> = response.resources.iter().map(Resource::name).collect();
+        assert_eq!(names.len(), response.resources.len(), "no name twice");
+        assert!(response.removed.iter().all(|name| !names.contains(name)));
+        self.nonces.insert(kind, response.nonce.to_string());
+        if !refuse {
+            self.apply(kind, &response);
+            self.check();
+        }
+        let wants = match self.protocol {
+            Protocol::Sotw => {
+                Wants::All(self.wanted.get(&kind).into_iter().flatten().cloned().collect())
+            }
+            Protocol::Delta => {
+                Wants::Change { subscribe: vec![], unsubscribe: vec![], initial: vec![] }
+            }
+        };
+        let (type_url, nonce) = (kind.type_url().into(), response.nonce.to_string());
+        let error = refuse.then(|| "no".to_string());
+        self.say(Request { type_url, nonce, error, wants, ..Request::default() });
+        self.want(Kind::Endpoints, false);
+        self.want(Kind::Routes, false);
+    }
+
+    fn apply(&mut self, kind: Kind, response: &Response) {
+        let tables: BTreeSet<_> =
+            self.have.entry(Kind::Routes).or_default().keys().cloned().collect();
+        let wanted = self.wanted.get(&kind).cloned().unwrap_or_default();
+        let have = self.have.entry(kind).or_default();
+        if self.protocol == Protocol::Sotw && kind.whole_state() {
+            have.clear();
+        }
+        for resource in response.resources.iter() {
+            let body = String::from_utf8(resource.body().to_bytes().to_vec()).unwrap();
+            let name = resource.name();
+            let known = match kind {
+                Kind::VirtualHost => tables.contains(route_configuration(name)),
+                Kind::Endpoints | Kind::Routes => wanted.contains(name.as_ref()),
+                _ => true,
+            };
+            if known {
+                have.insert(name.clone(), (body, resource.version().to_string()));
+            }
+        }
+        for name in response.removed.iter() {
+            have.remove(name);
+        }
+    }
+
+    /// Nothing that the client uses names what it does not have.
+    fn check(&self) {
+        if !self.strict {
+            return;
+        }
+        let has =
+            |kind: Kind, name: &str| self.have.get(&kind).is_some_and(|h| h.contains_key(name));
+        for kind in [Kind::Listener, Kind::Routes, Kind::VirtualHost] {
+            for (name, (body, _)) in self.have.get(&kind).into_iter().flatten() {
+                for cluster in words(body, "clusters") {
+                    assert!(has(Kind::Cluster, &cluster), "{kind:?} {name}: no cluster {cluster}");
+                    assert!(
+                        has(Kind::Endpoints, &cluster),
+                        "{kind:?} {name}: no endpoints {cluster}"
+                    );
+                }
+            }
+        }
+    }
+
+    /// Wants or stops wanting endpoints that nothing needs.
+    pub fn toggle(&mut self, random: &mut Random) {
+        let name = format!("c{}", random.below(8));
+        if !self.extra.remove(&name) {
+            self.extra.insert(name);
+        }
+        self.want(Kind::Endpoints, false);
+    }
+
+    /// Everything that is under way arrives.
+    pub fn settle(&mut self) {
+        for _ in 0..1000 {
+            if self.down.is_empty() && self.up.is_empty() {
+                return;
+            }
+            self.receive(false);
+            self.deliver();
+        }
+        panic!("client and server go on for ever");
+    }
+
+    /// The client has what the view has, of all that it wants.
+    pub fn converged(&self, worlds: &Worlds, seed: u64) {
+        let snapshot = self.snapshot.as_ref().unwrap();
+        let view = View::new(snapshot, NODE, &self.protocol.lens().into()).unwrap();
+        assert_eq!(view.generation(), worlds.world.generation);
+        for kind in Kind::ALL {
+            if self.protocol == Protocol::Sotw && kind == Kind::VirtualHost {
+                continue;
+            }
+            let wanted = self.names(kind);
+            let tables = self.names(Kind::Routes);
+            let all = view.all(kind).into_iter().filter(|resource| match kind {
+                Kind::Endpoints | Kind::Routes => wanted.contains(resource.name().as_ref()),
+                Kind::VirtualHost => tables.contains(route_configuration(resource.name())),
+                _ => true,
+            });
+            let should: BTreeMap<_, _> =
+                all.map(|r| (r.name().to_string(), r.version().to_string())).collect();
+            let have = self.have.get(&kind).into_iter().flatten();
+            let has: BTreeMap<_, _> = have
+                // In state-of-the-world nobody says that endpoints or routes are gone.
+                .filter(|(name, _)| {
+                    self.protocol == Protocol::Delta
+                        || kind.whole_state()
+                        || should.contains_key(name.as_ref())
+                })
+                .map(|(name, (_, version))| (name.to_string(), version.clone()))
+                .collect();
+            assert_eq!(has, should, "seed {seed}, {kind:?}");
+        }
+    }
+}
+
+/// The words of a key in a body.
+fn words(body: &str, key: &str) -> BTreeSet<String> {
+    let values = body.split(';').filter_map(|part| part.split_once('=')).filter(|(k, _)| *k == key);
+    let names = values.flat_map(|(_, names)| names.split(',')).filter(|name| !name.is_empty());
+    names.map(Into::into).collect()
+}
+
+/// Prints what happens, to look at one run.
+fn trace(line: &str) {
+    if std::env::var_os("AETHER_XDS_TRACE").is_some() {
+        eprintln!("{line}");
+    }
+}
