@@ -36,8 +36,8 @@ pub fn over_http1(direct: &View, captured: &View) -> View {
     white_space(answer);
     let connection = answer.fields.iter().find(|field| field.is("connection")).cloned();
     hop_by_hop(answer);
-    joined(&mut answer.fields, JOINED_IN_ANSWERS, b",");
-    joined(&mut answer.trailers, JOINED_IN_TRAILERS, b",");
+    joined(&mut answer.fields, JOINED_IN_ANSWERS);
+    joined(&mut answer.trailers, JOINED_IN_TRAILERS);
     spelled_alike(answer);
     date(answer, captured.answer.as_ref().ok());
     view.ended = old || closes;
@@ -55,14 +55,12 @@ pub fn over_http2(direct: &View) -> View {
     let mut view = direct.clone();
     for request in &mut view.asked {
         fields_of_request(request);
-        // "cookies that HTTP/2 splits are joined by `; `"
-        joined(&mut request.fields, &["cookie"], b"; ");
-        request.fields.retain(|f| !(f.is("cookie") && f.value.trim_ascii().is_empty()));
+        cookies(request);
         request.fields.sort_by(|a, b| a.name.cmp(&b.name));
     }
     if let Ok(answer) = &mut view.answer {
-        joined(&mut answer.fields, JOINED_IN_ANSWERS, b",");
-        joined(&mut answer.trailers, JOINED_IN_TRAILERS, b",");
+        joined(&mut answer.fields, JOINED_IN_ANSWERS);
+        joined(&mut answer.trailers, JOINED_IN_TRAILERS);
     }
     view
 }
@@ -99,15 +97,15 @@ fn hop_by_hop(part: &mut Part) {
 }
 
 /// "fields that Envoy knows and that stand more than once become one, joined by commas, empty ones left out"
-fn joined(fields: &mut Vec<Field>, names: &[&str], by: &[u8]) {
+fn joined(fields: &mut Vec<Field>, names: &[&str]) {
     for name in names {
         let of_name = fields.iter().filter(|field| field.is(name));
         let values: Vec<_> = of_name.map(|field| field.value.trim_ascii().to_vec()).collect();
         if values.len() < 2 {
             continue;
         }
-        let full = values.into_iter().filter(|value| !value.is_empty() || *name == "cookie");
-        let mut all = Some([b" ".to_vec(), full.collect::<Vec<_>>().join(by)].concat());
+        let full = values.into_iter().filter(|value| !value.is_empty());
+        let mut all = Some([b" ".to_vec(), full.collect::<Vec<_>>().join(&b","[..])].concat());
         fields.retain_mut(|field| {
             if !field.is(name) {
                 return true;
@@ -124,7 +122,7 @@ fn joined(fields: &mut Vec<Field>, names: &[&str], by: &[u8]) {
 /// last, where they are not empty.
 fn fields_of_request(request: &mut Part) {
     request.fields.retain(|field| !TAKEN.iter().any(|name| field.is(name)));
-    joined(&mut request.fields, JOINED_IN_REQUESTS, b",");
+    joined(&mut request.fields, JOINED_IN_REQUESTS);
     for name in PUT_BACK {
         let Some(at) = request.fields.iter().position(|field| field.is(name)) else { continue };
         if *name != "referer" || !is_url(request.fields[at].value.trim_ascii()) {
@@ -136,12 +134,29 @@ fn fields_of_request(request: &mut Part) {
     }
 }
 
+/// "cookies that HTTP/2 splits are joined by `; `", as RFC 9113 has it for whoever passes them on.
+fn cookies(request: &mut Part) {
+    let mut all = Vec::new();
+    for field in request.fields.extract_if(.., |field| field.is("cookie")) {
+        if !all.is_empty() {
+            all.extend(b"; ");
+        }
+        all.extend(field.value.trim_ascii());
+    }
+    if !all.is_empty() {
+        request
+            .fields
+            .push(Field { name: b"cookie".to_vec(), value: [b" ".to_vec(), all].concat() });
+    }
+}
+
 /// What Envoy takes for the URL of a referer: an absolute one without fragment and user, or a relative reference.
 fn is_url(value: &[u8]) -> bool {
-    let absolute =
-        ["http://", "https://"].iter().any(|scheme| value.starts_with(scheme.as_bytes()));
-    if absolute {
-        return !value.iter().any(|byte| b"#@".contains(byte));
+    let scheme = value.windows(3).position(|window| window == b"://");
+    let named = |at: &usize| value[..*at].iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-');
+    if let Some(at) = scheme.filter(named) {
+        let host = value[at + 3..].split(|byte| *byte == b'/').next().unwrap_or_default();
+        return !host.contains(&b',') && !value.iter().any(|byte| b"#@".contains(byte));
     }
     let path = value.iter().position(|byte| *byte == b'/').unwrap_or(value.len());
     let legal = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?%".contains(byte);

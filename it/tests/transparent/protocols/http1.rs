@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::Seen;
 use crate::exact::{Part, View};
-use crate::stage::{Caller, HTTP1, Target};
+use crate::stage::{Caller, HTTP1, STRANGER, Target};
 
 const BIG: usize = 8 << 20;
 const WIDE: usize = 32 << 10;
@@ -94,10 +94,13 @@ pub async fn pipelined(target: Target, caller: Caller) -> Result<Seen> {
 pub async fn old(target: Target, caller: Caller) -> Result<Seen> {
     let host = target.hosts[0];
     let mut seen = Seen::new();
-    for request in [
+    // A service is found by its name; what names none goes where the connection was going.
+    let nameless = (target == STRANGER).then(|| "GET / HTTP/1.0\r\n\r\n".to_owned());
+    let named = [
         format!("GET /drops HTTP/1.0\r\nHost: {host}\r\n\r\n"),
         format!("POST / HTTP/1.0\r\nHost: {host}\r\nContent-Length: 3\r\n\r\nold"),
-    ] {
+    ];
+    for request in named.into_iter().chain(nameless) {
         let mut http = connect(target, caller).await?;
         let answer = http.exchange(request.as_bytes()).await?;
         // That the version and the framing differ is on the list; what is said is the same.
