@@ -4,6 +4,7 @@
 
 mod additions;
 mod bytes;
+mod checks;
 mod delta;
 mod load;
 mod model;
