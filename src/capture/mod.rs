@@ -1,1 +1,12 @@
-//! The reconciler: index to projection to snapshot.
+//! The reconciler: objects to projection to snapshot.
+//!
+//! [`Reconciler`] decides and [`run`] acts: it takes what a source has queued, all at once, and
+//! publishes what came of it. Quick when quiet, batching under load, with no fixed delay.
+
+mod reconciler;
+mod task;
+#[cfg(test)]
+mod tests;
+
+pub use reconciler::{Outcome, Reconciler};
+pub use task::{run, spawn};

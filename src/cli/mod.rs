@@ -1,1 +1,92 @@
 //! The commands, one file each.
+
+pub mod bootstrap;
+pub mod check;
+pub mod options;
+pub mod render;
+pub mod serve;
+pub mod values;
+
+use std::io;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// A control plane that captures the traffic between services on Kubernetes, and serves it to
+/// Envoys.
+///
+/// Every option is an environment variable too: --xds-address is AETHER_XDS_ADDRESS.
+/// Results go to stdout, the log and errors to stderr.
+#[derive(Debug, Parser)]
+#[command(name = "aether", version, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+
+    #[command(flatten)]
+    log: options::Log,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Serve(serve::Serve),
+    Render(render::Render),
+    Check(check::Check),
+    Bootstrap(bootstrap::Bootstrap),
+}
+
+impl Cli {
+    /// Does what was asked for, and says on stderr why it could not. The status is what the
+    /// command says of it; otherwise 0, or 1 after an error. Where options are wrong it is 2,
+    /// whether the parser sees it or we do.
+    pub fn run(self) -> ExitCode {
+        let done = self.log.start().and_then(|()| match &self.command {
+            Command::Serve(serve) => serve.run().map(|()| ExitCode::SUCCESS),
+            Command::Render(render) => render.run().map(|()| ExitCode::SUCCESS),
+            Command::Check(check) => check.run(),
+            Command::Bootstrap(bootstrap) => bootstrap.run().map(|()| ExitCode::SUCCESS),
+        });
+        match done {
+            Ok(code) => code,
+            // Whoever reads the output has read enough.
+            Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("aether: {error:#}");
+                match self.command {
+                    Command::Check(_) => ExitCode::from(check::COULD_NOT_LOOK),
+                    _ if error.is::<WrongOptions>() => ExitCode::from(WRONG_OPTIONS),
+                    _ => ExitCode::FAILURE,
+                }
+            }
+        }
+    }
+}
+
+/// The exit status where options are wrong, the parser's own.
+const WRONG_OPTIONS: u8 = 2;
+
+/// Options that are good one by one and not together. As the context of an error, too.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct WrongOptions(&'static str);
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let io = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        let json = cause.downcast_ref::<serde_json::Error>();
+        io.or_else(|| json?.io_error_kind()) == Some(io::ErrorKind::BrokenPipe)
+    })
+}
+
+/// Writes a result to stdout as JSON, for people to read.
+fn print(value: &impl serde::Serialize) -> Result<()> {
+    use std::io::Write;
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    serde_json::to_writer_pretty(&mut out, value)?;
+    writeln!(out)?;
+    Ok(out.flush()?)
+}
+
+#[cfg(test)]
+mod tests;

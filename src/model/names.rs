@@ -18,6 +18,9 @@ pub enum DomainError {
     /// A mesh domain that ends in `svc`.
     #[error("the mesh domain {0:?} ends in the label svc, which spells Services: take another")]
     Svc(String),
+    /// A mesh domain that ends in a number.
+    #[error("the mesh domain {0:?} ends in a number, as an address does: take another")]
+    Number(String),
     /// One of the domains lies inside the other.
     #[error(
         "the mesh domain {mesh:?} and the cluster domain {cluster:?} lie inside one another: take a mesh domain beside it"
@@ -58,6 +61,9 @@ impl MeshNames {
         }
         if mesh.rsplit('.').next() == Some("svc") {
             return Err(DomainError::Svc(mesh));
+        }
+        if mesh.rsplit('.').next().is_some_and(|last| last.bytes().all(|b| b.is_ascii_digit())) {
+            return Err(DomainError::Number(mesh));
         }
         let inside = |inner: &str, outer: &str| {
             inner.strip_suffix(outer).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
@@ -111,6 +117,7 @@ mod tests {
         let table = [
             ("mesh", "cluster.local", DomainError::OneLabel("mesh".into())),
             ("mesh.svc", "cluster.local", DomainError::Svc("mesh.svc".into())),
+            ("0.1", "cluster.local", DomainError::Number("0.1".into())),
             ("", "cluster.local", DomainError::NotDns(String::new())),
             ("a..b", "cluster.local", DomainError::NotDns("a..b".into())),
             ("a_b.c", "cluster.local", DomainError::NotDns("a_b.c".into())),

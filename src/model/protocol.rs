@@ -24,7 +24,7 @@ impl Protocol {
     /// Reads a protocol word, in any case. Every word that is not known to be HTTP is TCP, grpc-web
     /// included; an empty one is HTTP of the client's own version.
     pub fn from_word(word: &str) -> Self {
-        match word.trim().to_ascii_lowercase().as_str() {
+        match word.to_ascii_lowercase().as_str() {
             "" => Self::Http(HttpVersion::AsClient),
             "http" | "kubernetes.io/ws" => Self::Http(HttpVersion::Http1),
             "h2" | "http2" | "grpc" | "kubernetes.io/h2c" => Self::Http(HttpVersion::Http2),
@@ -56,6 +56,7 @@ mod tests {
             ("gRPC", Protocol::Http(Http2)),
             ("kubernetes.io/h2c", Protocol::Http(Http2)),
             ("grpc-web", Protocol::Tcp),
+            (" http ", Protocol::Tcp),
             ("https", Protocol::Tcp),
             ("kubernetes.io/wss", Protocol::Tcp),
             ("tcp", Protocol::Tcp),

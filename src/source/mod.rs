@@ -1,5 +1,8 @@
 //! Where objects come from: a folder of manifests, with the same objects as an API server has.
 
+pub mod folder;
+pub mod manifest;
+
 use crate::index::Change;
 use crate::model::Finding;
 

@@ -130,6 +130,8 @@ impl Session {
     pub fn deadline(&self, now: Instant) -> Option<Instant> {
         let answers = self.subs.values().filter_map(|sub| sub.flights.deadline());
         let order = self.order.deadline(&self.subs, now);
-        answers.chain(order).filter(|at| *at > now).min()
+        let clusters = self.subs.get(&Kind::Cluster).filter(|sub| sub.removing());
+        let overdue = clusters.and_then(|sub| sub.flights.overdue_at(now));
+        answers.chain(order).chain(overdue).filter(|at| *at > now).min()
     }
 }

@@ -9,6 +9,11 @@ use super::Resource;
 /// milliseconds, except that it accepts clusters only when they are warm.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long a push of clusters waits where one of the response before is gone again: Envoy accepts
+/// that response only when all of its clusters are warm, and this one would not be for 15 s. The
+/// next response ends its warming.
+const WARMING: Duration = Duration::from_millis(100);
+
 /// How many responses that were never answered are remembered, in case the answer still comes.
 const REMEMBERED: usize = 16;
 
@@ -59,6 +64,17 @@ impl Flights {
     /// Whether an answer is still worth waiting for.
     pub(super) fn waiting(&self, now: Instant) -> bool {
         self.open.iter().any(|flight| flight.expiry() > now)
+    }
+
+    /// Whether a response waits for long enough that brought any of these.
+    pub(super) fn overdue(&self, now: Instant, gone: impl Fn(&str) -> bool) -> bool {
+        let late = self.open.iter().filter(|flight| flight.sent + WARMING <= now);
+        late.flat_map(|flight| flight.resources.iter()).any(|resource| gone(resource.name()))
+    }
+
+    /// The next moment at which a response becomes overdue.
+    pub(super) fn overdue_at(&self, now: Instant) -> Option<Instant> {
+        self.open.iter().map(|flight| flight.sent + WARMING).filter(|at| *at > now).min()
     }
 
     /// When the waiting ends without an answer.

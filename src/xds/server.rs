@@ -39,7 +39,7 @@ const STREAMS: u32 = 1024;
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
     /// A TCP address.
-    #[error("xDS cannot listen on {address}: {source}{}", hint(source))]
+    #[error("xDS cannot listen on {address}{}", hint(source))]
     Tcp {
         /// The address.
         address: SocketAddr,
@@ -47,7 +47,7 @@ pub enum ListenError {
         source: io::Error,
     },
     /// A Unix socket.
-    #[error("xDS cannot listen on a Unix socket: {0}")]
+    #[error(transparent)]
     Unix(#[from] SocketError),
 }
 

@@ -18,6 +18,8 @@ pub(super) type Subscriptions = BTreeMap<Kind, Subscription>;
 
 /// Types that are not served and were asked for before there was anything to answer with.
 const STRANGERS: usize = 16;
+/// How many names of such a type are remembered.
+const STRANGE_NAMES: usize = 4096;
 
 /// One stream.
 pub struct Session {
@@ -135,7 +137,8 @@ impl Session {
             subscribe.iter().filter(|name| *name != "*").map(|name| name.as_str().into()).collect();
         if known && !names.is_empty() {
             let all = self.strangers.entry(url).or_default();
-            all.extend(names);
+            // The first of too many: a client that waits must not fill the memory meanwhile.
+            all.extend(names.into_iter().take(STRANGE_NAMES.saturating_sub(all.len())));
             all.sort();
             all.dedup();
         }

@@ -20,7 +20,7 @@ pub enum SocketError {
     #[error("{0} exists and is no socket: remove it, or choose another path")]
     NoSocket(PathBuf),
     /// The folder cannot be made.
-    #[error("the folder of {path} cannot be made: {source}")]
+    #[error("the folder of {path} cannot be made")]
     Folder {
         /// The socket's path.
         path: PathBuf,
@@ -28,7 +28,7 @@ pub enum SocketError {
         source: io::Error,
     },
     /// The socket cannot be made.
-    #[error("{path} cannot be bound: {source} (at most 107 bytes; the folder must be writable)")]
+    #[error("{path} cannot be bound (at most 107 bytes; the folder must be writable)")]
     Bind {
         /// The socket's path.
         path: PathBuf,

@@ -189,8 +189,14 @@ impl Subscription {
     /// goes at once; a change waits for the answer to the last response, for a time.
     pub(super) fn ready(&self, removals: bool, now: Instant) -> bool {
         let mut due = self.owed.values().filter(|owed| owed.due(self.kind, removals));
-        let patient = self.flights.waiting(now);
+        let patient = self.flights.waiting(now) && !self.stuck(now);
         self.answers() || self.blank || due.any(|owed| !patient || owed.why == Why::Asked)
+    }
+
+    /// Whether the answer that is waited for needs a cluster that is gone again.
+    fn stuck(&self, now: Instant) -> bool {
+        let gone = |name: &str| self.owed.get(name).is_some_and(Owed::removal);
+        self.kind == Kind::Cluster && self.removing() && self.flights.overdue(now, gone)
     }
 
     /// Whether a response is due even if it is empty. An empty one in place of virtual hosts that

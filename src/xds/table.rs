@@ -37,6 +37,41 @@ impl Table {
             .filter(|(name, entry)| !self.entries.get(*name).is_some_and(|old| old.same(entry)))
             .map(|(name, _)| name);
         let names: Arc<[Arc<str>]> = gone.chain(changed).cloned().collect();
+        self.follow(generation, entries, names)
+    }
+
+    /// The table that follows this one by some changes, `None` for a removal; this one itself
+    /// where they change nothing. Only what is named is compared.
+    pub fn patched(
+        self: &Arc<Self>,
+        generation: u64,
+        mut changes: BTreeMap<Arc<str>, Option<Entry>>,
+    ) -> Arc<Self> {
+        changes.retain(|name, change| match (self.entries.get(name), change) {
+            (Some(old), Some(new)) => !old.same(new),
+            (old, new) => old.is_some() || new.is_some(),
+        });
+        if changes.is_empty() {
+            return self.clone();
+        }
+        let names: Arc<[Arc<str>]> = changes.keys().cloned().collect();
+        let mut entries = self.entries.clone();
+        for (name, change) in changes {
+            match change {
+                Some(entry) => entries.insert(name, entry),
+                None => entries.remove(&name),
+            };
+        }
+        self.follow(generation, entries, names)
+    }
+
+    /// The next table, where any names changed.
+    fn follow(
+        self: &Arc<Self>,
+        generation: u64,
+        entries: BTreeMap<Arc<str>, Entry>,
+        names: Arc<[Arc<str>]>,
+    ) -> Arc<Self> {
         if names.is_empty() {
             return self.clone();
         }

@@ -16,6 +16,7 @@ mod rig;
 mod served;
 mod sotw;
 mod streams;
+mod vanished;
 mod warm;
 mod wire;
 mod world;

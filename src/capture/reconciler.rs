@@ -1,0 +1,89 @@
+//! From updates to snapshots, level-based: every change leads to a whole new projection.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::index::{self, Index};
+use crate::model::{Finding, Projection};
+use crate::source::Update;
+use crate::translate::{self, Translator};
+use crate::xds::Snapshot;
+
+/// What one round of the reconciler came to.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The new snapshot; `None` where the projection is what it was.
+    pub snapshot: Option<Arc<Snapshot>>,
+    /// What is wrong now and was not before, sorted.
+    pub appeared: Vec<Finding>,
+    /// What was wrong before and is not now, sorted.
+    pub vanished: Vec<Finding>,
+}
+
+/// The reconciler's state: the index, the last projection and what is wrong with it.
+#[derive(Debug)]
+pub struct Reconciler {
+    index: Index,
+    translator: Translator,
+    projection: Option<Projection>,
+    of_source: Vec<Finding>,
+    of_translation: Vec<Finding>,
+    findings: BTreeSet<Finding>,
+}
+
+impl Reconciler {
+    /// A reconciler that has seen nothing.
+    pub fn new(index: index::Settings, translate: translate::Settings) -> Self {
+        Self {
+            index: Index::new(index),
+            translator: Translator::new(translate),
+            projection: None,
+            of_source: Vec::new(),
+            of_translation: Vec::new(),
+            findings: BTreeSet::new(),
+        }
+    }
+
+    /// Takes an update, without working on it yet.
+    pub fn apply(&mut self, update: Update) {
+        for change in update.changes {
+            self.index.apply(change);
+        }
+        self.of_source = update.findings;
+    }
+
+    /// Makes of all that was applied what is to be served. The first round always gives a
+    /// snapshot: an empty mesh is a projection too.
+    pub fn reconcile(&mut self) -> Outcome {
+        let projection = self.index.project();
+        let same = self
+            .projection
+            .as_ref()
+            .is_some_and(|old| old.services == projection.services && old.pods == projection.pods);
+        let snapshot = (!same).then(|| {
+            let translated = self.translator.translate(&projection);
+            self.of_translation = translated.findings;
+            translated.snapshot
+        });
+        let findings: BTreeSet<_> = [&self.of_source, &projection.findings, &self.of_translation]
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect();
+        let appeared = findings.difference(&self.findings).cloned().collect();
+        let vanished = self.findings.difference(&findings).cloned().collect();
+        self.findings = findings;
+        self.projection = Some(projection);
+        Outcome { snapshot, appeared, vanished }
+    }
+
+    /// All that is wrong as of the last round, sorted.
+    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter()
+    }
+
+    /// The projection of the last round.
+    pub fn projection(&self) -> Option<&Projection> {
+        self.projection.as_ref()
+    }
+}

@@ -1,0 +1,73 @@
+//! The reconciler's thread: updates in, snapshots out.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use tokio::sync::mpsc::Receiver;
+use tracing::{debug, error, info, warn};
+
+use super::{Outcome, Reconciler};
+use crate::model::{Finding, Severity};
+use crate::source::Update;
+use crate::xds::Snapshot;
+
+/// Runs [`run`] on a thread of its own: reconciling is work, and no stream should wait for it.
+///
+/// # Errors
+/// Where the system gives no thread.
+pub fn spawn(
+    reconciler: Reconciler,
+    updates: Receiver<Update>,
+    publish: impl FnMut(Arc<Snapshot>) + Send + 'static,
+) -> std::io::Result<JoinHandle<()>> {
+    let thread = std::thread::Builder::new().name("reconciler".into());
+    thread.spawn(move || run(reconciler, updates, publish))
+}
+
+/// Takes updates until their sender is gone: all that have queued, then one round of work. A round
+/// that panics is reported and leaves what is served as it is; the next update is tried anew.
+pub fn run(
+    mut reconciler: Reconciler,
+    mut updates: Receiver<Update>,
+    mut publish: impl FnMut(Arc<Snapshot>),
+) {
+    while let Some(update) = updates.blocking_recv() {
+        let started = Instant::now();
+        let round = catch_unwind(AssertUnwindSafe(|| {
+            reconciler.apply(update);
+            while let Ok(more) = updates.try_recv() {
+                reconciler.apply(more);
+            }
+            reconciler.reconcile()
+        }));
+        let Ok(outcome) = round else {
+            error!("reconciling failed in a way that it must not; what was served before still is");
+            continue;
+        };
+        tell(&outcome);
+        if let Some(snapshot) = outcome.snapshot {
+            let took = started.elapsed();
+            debug!(generation = snapshot.generation, ?took, "a new snapshot");
+            publish(snapshot);
+        }
+    }
+}
+
+/// Logs what has changed among the findings: each once when it appears and once when it is gone.
+fn tell(outcome: &Outcome) {
+    for finding in &outcome.appeared {
+        let Finding { object, reason, field, .. } = finding;
+        let reason = reason.as_str();
+        match finding.severity {
+            Severity::Problem => warn!(%object, reason, field, "{finding}"),
+            Severity::Warning => info!(%object, reason, field, "{finding}"),
+        }
+    }
+    for finding in &outcome.vanished {
+        let object = &finding.object;
+        let reason = finding.reason.as_str();
+        info!(%object, reason, field = finding.field, "resolved: {reason} of {object}");
+    }
+}

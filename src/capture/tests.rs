@@ -1,0 +1,119 @@
+//! The reconciler, from updates to snapshots.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use super::{Reconciler, spawn};
+use crate::index::{Change, Id, Object, ObjectKind, Settings as IndexSettings};
+use crate::model::{Finding, MeshNames, ObjectRef, Reason, Severity};
+use crate::source::Update;
+use crate::translate::Settings as TranslateSettings;
+use crate::xds::{Kind, Snapshot, View};
+
+fn id(kind: ObjectKind, name: &str) -> Id {
+    Id { kind, namespace: "shop".into(), name: name.into() }
+}
+
+fn service(name: &str, mesh_name: &str) -> Change {
+    let object: Value = json!({
+        "metadata": {
+            "namespace": "shop", "name": name,
+            "labels": { "aether.io/mesh-service": "true" },
+            "annotations": { "aether.io/service": mesh_name }
+        },
+        "spec": { "clusterIP": "10.96.0.7", "ports": [{ "port": 80 }] }
+    });
+    let object = Object::Service(serde_json::from_value(object).unwrap());
+    Change::Put { id: id(ObjectKind::Service, name), object, origin: None }
+}
+
+fn pod(name: &str) -> Change {
+    let object = json!({
+        "metadata": { "namespace": "shop", "name": name, "labels": { "aether.io/managed": "true" } }
+    });
+    let object = Object::Pod(serde_json::from_value(object).unwrap());
+    Change::Put { id: id(ObjectKind::Pod, name), object, origin: None }
+}
+
+fn update(changes: impl IntoIterator<Item = Change>) -> Update {
+    Update { changes: changes.into_iter().collect(), findings: Vec::new() }
+}
+
+fn reconciler() -> Reconciler {
+    let names = MeshNames::default();
+    Reconciler::new(
+        IndexSettings::new(names.clone(), [], Vec::new()),
+        TranslateSettings { names, ..TranslateSettings::default() },
+    )
+}
+
+fn clusters(snapshot: &Arc<Snapshot>) -> usize {
+    let view = View::new(snapshot, "pod/shop/web", &"delta".into()).unwrap();
+    view.names(Kind::Cluster).len()
+}
+
+#[test]
+fn an_empty_mesh_is_a_projection_too() {
+    let mut reconciler = reconciler();
+    reconciler.apply(Update::default());
+    assert!(reconciler.reconcile().snapshot.is_some());
+    assert!(reconciler.reconcile().snapshot.is_none(), "nothing has changed");
+}
+
+#[test]
+fn equal_content_makes_no_snapshot() {
+    let mut reconciler = reconciler();
+    reconciler.apply(update([service("cart", "cart"), pod("web")]));
+    let first = reconciler.reconcile().snapshot.unwrap();
+    reconciler.apply(update([pod("web"), service("cart", "cart")]));
+    assert!(reconciler.reconcile().snapshot.is_none());
+    reconciler.apply(update([Change::Remove(id(ObjectKind::Service, "cart"))]));
+    let second = reconciler.reconcile().snapshot.unwrap();
+    assert!(second.generation > first.generation);
+    assert_eq!(clusters(&first), clusters(&second) + 1);
+}
+
+#[test]
+fn findings_appear_once_and_vanish_once() {
+    let of_source = Finding {
+        object: ObjectRef::new("File", "", "a.yaml"),
+        severity: Severity::Problem,
+        reason: Reason::UnreadableFile,
+        origin: None,
+        field: String::new(),
+        message: "it is no YAML".into(),
+        way_out: "mend it".into(),
+    };
+    let mut reconciler = reconciler();
+    let mut first = update([service("cart", "NO"), service("other", "other")]);
+    first.findings.push(of_source);
+    reconciler.apply(first.clone());
+    let reasons: Vec<_> = reconciler.reconcile().appeared.iter().map(|f| f.reason).collect();
+    assert!(reasons.contains(&Reason::InvalidValue) && reasons.contains(&Reason::UnreadableFile));
+    reconciler.apply(first);
+    let again = reconciler.reconcile();
+    assert!(again.appeared.is_empty() && again.vanished.is_empty());
+    reconciler.apply(update([service("cart", "cart")]));
+    let healed = reconciler.reconcile();
+    assert_eq!(healed.vanished.len(), 2, "{:?}", healed.vanished);
+    assert_eq!(reconciler.projection().unwrap().services.len(), 2);
+}
+
+#[test]
+fn updates_that_queued_make_one_snapshot_and_the_thread_ends_with_its_source() {
+    let published: Arc<Mutex<Vec<Arc<Snapshot>>>> = Arc::default();
+    let (sender, receiver) = tokio::sync::mpsc::channel(8);
+    for number in 0..8 {
+        let name = format!("s{number}");
+        sender.try_send(update([service(&name, &name), pod("web")])).unwrap();
+    }
+    drop(sender);
+    let sink = published.clone();
+    let publish = move |snapshot| sink.lock().unwrap().push(snapshot);
+    spawn(reconciler(), receiver, publish).unwrap().join().unwrap();
+    let published = published.lock().unwrap();
+    assert_eq!(published.len(), 1);
+    assert!(clusters(&published[0]) >= 8);
+}

@@ -1,0 +1,196 @@
+//! Groups of options that several commands share.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use clap::builder::{BoolishValueParser, PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use tracing_subscriber::EnvFilter;
+
+use super::WrongOptions;
+use super::values::{Namespaces, Ports, Resolvers};
+use crate::model::MeshNames;
+use crate::translate::{CaptureMode, DnsFilter};
+use crate::{index, translate};
+
+/// Where objects come from.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Source of objects")]
+pub struct Source {
+    /// Folder of manifests: YAML and JSON files, subfolders included.
+    ///
+    /// Namespaces, Nodes, ServiceAccounts, Services, EndpointSlices and Pods count, other kinds
+    /// are ignored. `kubectl get ns,nodes,sa,svc,endpointslices,pods -A -o yaml` writes such a
+    /// file of a cluster.
+    #[arg(long, env = "AETHER_MANIFESTS", value_name = "DIR")]
+    pub manifests: Option<PathBuf>,
+}
+
+impl Source {
+    /// The folder.
+    pub fn folder(&self) -> Result<&PathBuf> {
+        self.manifests.as_ref().context(WrongOptions(
+            "no source of objects: name a folder of manifests with --manifests DIR (a Kubernetes \
+             API server cannot be read yet)",
+        ))
+    }
+}
+
+/// What shapes the resources, the same for `serve`, `render` and `check`.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "What proxies are told")]
+pub struct Shaping {
+    /// Domain of the mesh's own names, `<name>.<namespace>.<domain>`.
+    #[arg(
+        long,
+        env = "AETHER_MESH_DOMAIN",
+        value_name = "DOMAIN",
+        default_value = "aether.internal"
+    )]
+    mesh_domain: String,
+
+    /// Domain of the Kubernetes cluster.
+    #[arg(
+        long,
+        env = "AETHER_CLUSTER_DOMAIN",
+        value_name = "DOMAIN",
+        default_value = "cluster.local"
+    )]
+    cluster_domain: String,
+
+    /// What the rules in a pod redirect: all TCP, or TCP to port 18081 alone.
+    #[arg(long, env = "AETHER_CAPTURE_MODE", value_name = "MODE", default_value = "redirect-all",
+          value_parser = PossibleValuesParser::new(["redirect-all", "scoped"])
+              .try_map(|mode| mode.parse::<CaptureMode>()))]
+    capture_mode: CaptureMode,
+
+    /// Destination ports where connections are not inspected, since the server speaks first
+    /// there. HTTP is not recognised on them. Redirect-all mode alone.
+    #[arg(
+        long,
+        env = "AETHER_SERVER_FIRST_PORTS",
+        value_name = "PORTS",
+        default_value = "21,22,25,110,119,143,389,514,587,2003,3306,4222,5900,9418"
+    )]
+    server_first_ports: Ports,
+
+    /// Give each pod a DNS listener (dns_filter, UDP port 18053) that answers mesh names.
+    #[arg(long, env = "AETHER_DNS_FILTER", value_parser = BoolishValueParser::new())]
+    dns_filter: bool,
+
+    /// Resolvers to which the DNS listener forwards unknown names, separated by commas.
+    /// Without any, such a name does not exist (NXDOMAIN).
+    ///
+    /// Each change of the mesh's names replaces the DNS listener, and Envoy answers the queries
+    /// that it is forwarding at that moment with NXDOMAIN. Where names change often, prefer a
+    /// resolver outside of Envoy.
+    #[arg(long, env = "AETHER_DNS_UPSTREAM", value_name = "ADDRESSES", requires = "dns_filter")]
+    dns_upstream: Option<Resolvers>,
+
+    /// Namespaces never touched, besides kube-system, kube-public, kube-node-lease and our own.
+    #[arg(
+        long,
+        env = "AETHER_EXCLUDED_NAMESPACES",
+        value_name = "NAMESPACES",
+        default_value = "spire-system,spire-server,spire-mgmt"
+    )]
+    excluded_namespaces: Namespaces,
+
+    /// Our own namespace, which is never touched either. None outside a cluster.
+    #[arg(
+        long,
+        env = "AETHER_OWN_NAMESPACE",
+        value_name = "NAMESPACE",
+        default_value = "",
+        hide_default_value = true
+    )]
+    own_namespace: Namespaces,
+}
+
+impl Shaping {
+    /// What the translation and the index are set to.
+    ///
+    /// # Errors
+    /// Where the two domains do not go together.
+    pub fn settings(&self) -> Result<(translate::Settings, index::Settings)> {
+        let names = MeshNames::new(&self.mesh_domain, &self.cluster_domain)
+            .context(WrongOptions("--mesh-domain and --cluster-domain"))?;
+        let ports: Vec<u16> = self.server_first_ports.0.iter().copied().collect();
+        let inspects = self.capture_mode == CaptureMode::RedirectAll;
+        let index = index::Settings::new(
+            names.clone(),
+            self.excluded_namespaces.0.iter().chain(&self.own_namespace.0).map(String::as_str),
+            if inspects { ports.clone() } else { Vec::new() },
+        );
+        let dns = self
+            .dns_filter
+            .then(|| DnsFilter { upstream: self.dns_upstream.clone().unwrap_or_default().0 });
+        let translate =
+            translate::Settings { names, mode: self.capture_mode, server_first_ports: ports, dns };
+        Ok((translate, index))
+    }
+}
+
+/// How lines of the log look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// The log, which goes to stderr.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Log (on stderr)")]
+pub struct Log {
+    /// What is logged: a level, or levels by module, as in `info,aether::xds=debug`.
+    #[arg(long = "log", env = "AETHER_LOG", value_name = "FILTER", default_value = "info",
+          value_parser = log_filter, global = true)]
+    filter: Arc<str>,
+
+    /// How it looks.
+    #[arg(
+        long = "log-format",
+        env = "AETHER_LOG_FORMAT",
+        value_name = "FORMAT",
+        default_value = "text",
+        value_enum,
+        global = true
+    )]
+    format: LogFormat,
+}
+
+/// Takes a filter that can be read.
+fn log_filter(text: &str) -> Result<Arc<str>, String> {
+    // A bare word that is no level would name a module, and switch everything off in silence.
+    let levels = ["off", "error", "warn", "info", "debug", "trace"];
+    let strange = text.split(',').map(str::trim).find(|word| {
+        let bare = !word.is_empty() && !word.contains(['=', '[']) && !word.starts_with("aether");
+        bare && !levels.contains(&word.to_ascii_lowercase().as_str())
+    });
+    if let Some(word) = strange {
+        return Err(format!(
+            "{word:?} is no level: write off, error, warn, info, debug or trace, or levels by module"
+        ));
+    }
+    EnvFilter::try_new(text).map(|_| text.into()).map_err(|error| {
+        format!("{error}: write error, warn, info, debug or trace, or levels by module")
+    })
+}
+
+impl Log {
+    /// Starts it, for the whole process.
+    pub fn start(&self) -> Result<()> {
+        let log = tracing_subscriber::fmt()
+            .with_env_filter(EnvFilter::try_new(&*self.filter)?)
+            .with_writer(std::io::stderr)
+            .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()));
+        let started = match self.format {
+            LogFormat::Text => log.try_init(),
+            LogFormat::Json => log.json().flatten_event(true).try_init(),
+        };
+        started.map_err(|error| anyhow::anyhow!("the log cannot be started: {error}"))
+    }
+}

@@ -1,0 +1,81 @@
+//! Why a node would get nothing yet.
+
+use crate::model::{NodeId, ObjectRef, PodKey, quoted};
+use crate::run::Once;
+
+/// How many pods are named at most.
+const MOST: usize = 5;
+
+/// How alike two names must be, of 1.
+const ALIKE: f64 = 0.8;
+
+/// Why the node waits, and what to do about it.
+pub(super) fn why(id: &NodeId, once: &Once) -> String {
+    let key = match id {
+        NodeId::Pod(key) => key,
+        NodeId::Node(_) => {
+            return format!(
+                "{id} waits: proxies of nodes are not served yet; ask for the proxy of a pod, \
+                 pod/<namespace>/<name>"
+            );
+        }
+    };
+    match once.pods.get(key) {
+        None => format!(
+            "{id} waits: no pod {key} is among the {} that were read; {}",
+            once.pods.len(),
+            suggestion(key, once)
+        ),
+        Some(Some(value)) if value == "true" => {
+            let pod = ObjectRef::new("Pod", key.namespace.clone(), key.name.clone());
+            let found: Vec<_> =
+                once.findings.iter().filter(|f| f.object == pod).map(ToString::to_string).collect();
+            let why = match found.as_slice() {
+                [] => "is its namespace one of those never touched?".to_owned(),
+                found => found.join("; "),
+            };
+            format!("{id} waits: pod {key} is labelled, but not taken into the mesh: {why}")
+        }
+        Some(label) => {
+            let says = match label {
+                None => "it has no label aether.io/managed of its own".to_owned(),
+                Some(value) => format!("its label aether.io/managed is {}", quoted(value)),
+            };
+            format!(
+                "{id} waits: pod {key} is not managed, since {says} (that of the namespace acts \
+                 at admission alone); label the pod aether.io/managed=true"
+            )
+        }
+    }
+}
+
+/// The managed pods that may have been meant.
+fn suggestion(key: &PodKey, once: &Once) -> String {
+    let managed = || once.projection.pods.keys();
+    let wanted = key.to_string();
+    let mut near: Vec<_> = managed()
+        .map(|pod| {
+            let score = strsim::jaro_winkler(&wanted, &pod.to_string());
+            (if pod.name == key.name { 1.0 } else { score }, pod)
+        })
+        .filter(|(score, _)| *score >= ALIKE)
+        .collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    let near: Vec<_> = near.into_iter().map(|(_, pod)| pod).take(MOST).collect();
+    let list = |pods: &[&PodKey]| {
+        pods.iter().map(|pod| format!("pod/{pod}")).collect::<Vec<_>>().join(", ")
+    };
+    if !near.is_empty() {
+        return format!("did you mean {}?", list(&near));
+    }
+    let some: Vec<_> = managed().take(MOST).collect();
+    match some.as_slice() {
+        [] => {
+            "none of them is managed: label those that are to be aether.io/managed=true".to_owned()
+        }
+        some if some.len() < once.projection.pods.len() => {
+            format!("managed are {} and others", list(some))
+        }
+        some => format!("managed are {}", list(some)),
+    }
+}

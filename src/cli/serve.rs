@@ -1,0 +1,95 @@
+//! `aether serve`: the process itself.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use super::WrongOptions;
+use super::options::{Shaping, Source};
+use super::values::{Address, Socket};
+use crate::{index, run, translate};
+
+/// Where proxies connect unless it is said otherwise.
+pub const DEFAULT_SOCKET: &str = "/run/aether/xds.sock";
+
+/// The heading of the options that say where proxies connect.
+const PROXIES: &str = "Where proxies connect";
+
+/// Serve proxies over xDS, following the manifests as they change.
+#[derive(Debug, Clone, Args)]
+pub struct Serve {
+    #[command(flatten)]
+    source: Source,
+
+    /// TCP address for proxies over xDS (plain gRPC), or `none`.
+    #[arg(
+        long,
+        env = "AETHER_XDS_ADDRESS",
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:18000",
+          help_heading = PROXIES)]
+    xds_address: Address,
+
+    /// Unix socket for proxies over xDS, or `none`
+    /// [default: /run/aether/xds.sock; where that one cannot be made, a warning, and TCP alone].
+    #[arg(long, env = "AETHER_XDS_SOCKET", value_name = "PATH", help_heading = PROXIES)]
+    xds_socket: Option<Socket>,
+
+    #[command(flatten)]
+    shaping: Shaping,
+}
+
+/// The Unix socket that is served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum XdsSocket {
+    /// None.
+    Off,
+    /// It was asked for: without it, nothing starts.
+    Required(PathBuf),
+    /// The default. Where it cannot be made, as by a user who may not write to `/run`, that costs
+    /// a warning, as long as TCP is served.
+    IfPossible(PathBuf),
+}
+
+/// What `serve` was asked for, checked.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The folder of manifests.
+    pub manifests: PathBuf,
+    /// The TCP address; `None`: no TCP. Port 0 takes any that is free.
+    pub xds_address: Option<SocketAddr>,
+    /// The Unix socket.
+    pub xds_socket: XdsSocket,
+    /// What the translation is set to.
+    pub translate: translate::Settings,
+    /// What the index is set to.
+    pub index: index::Settings,
+}
+
+impl Serve {
+    /// The options, checked together.
+    pub fn options(&self) -> Result<Options> {
+        let (translate, index) = self.shaping.settings()?;
+        let xds_address = self.xds_address.0;
+        let xds_socket = match (&self.xds_socket, xds_address) {
+            (Some(Socket::At(path)), _) => XdsSocket::Required(path.clone()),
+            (None, Some(_)) => XdsSocket::IfPossible(DEFAULT_SOCKET.into()),
+            (None, None) => XdsSocket::Required(DEFAULT_SOCKET.into()),
+            (Some(Socket::Off), Some(_)) => XdsSocket::Off,
+            (Some(Socket::Off), None) => bail!(WrongOptions(
+                "neither --xds-address nor --xds-socket: no proxy could connect, so leave one of them on"
+            )),
+        };
+        let manifests = self.source.folder()?.clone();
+        Ok(Options { manifests, xds_address, xds_socket, translate, index })
+    }
+
+    /// Runs until it is told to stop.
+    pub fn run(&self) -> Result<()> {
+        let options = self.options()?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        runtime.block_on(run::serve(options))
+    }
+}

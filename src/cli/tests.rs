@@ -1,0 +1,175 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use clap::CommandFactory;
+use prost::Message;
+use serde_json::Value;
+
+use super::serve::XdsSocket;
+use super::*;
+use crate::descriptors;
+use crate::translate::CaptureMode;
+
+fn parse(line: &str) -> Result<Cli, clap::Error> {
+    Cli::try_parse_from(std::iter::once("aether").chain(line.split_whitespace()))
+}
+
+fn serve(line: &str) -> Result<serve::Options> {
+    match parse(&format!("serve --manifests . {line}")).unwrap().command {
+        Command::Serve(serve) => serve.options(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_definitions_hold_together() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn every_option_is_an_environment_variable_of_its_name() {
+    for command in Cli::command().get_subcommands() {
+        let options = command.get_arguments().filter(|option| {
+            let id = option.get_id().as_str();
+            // What only chooses the form of a result stands on the command line alone.
+            !matches!(id, "help" | "version" | "json" | "bootstrap")
+        });
+        for option in options {
+            let name = option.get_long().unwrap().replace('-', "_").to_uppercase();
+            let env = option.get_env().unwrap_or_else(|| panic!("{name} has none"));
+            assert_eq!(env.to_str(), Some(format!("AETHER_{name}").as_str()));
+        }
+    }
+}
+
+#[test]
+fn the_defaults_are_those_of_the_contract() {
+    let options = serve("").unwrap();
+    assert_eq!(options.xds_address, Some("127.0.0.1:18000".parse().unwrap()));
+    assert_eq!(options.xds_socket, XdsSocket::IfPossible("/run/aether/xds.sock".into()));
+    let translate = options.translate;
+    assert_eq!(translate.mode, CaptureMode::RedirectAll);
+    assert_eq!(translate.names.domain(), "aether.internal");
+    assert_eq!(translate.names.cluster_domain(), "cluster.local");
+    assert!(translate.dns.is_none());
+    let ports = [21, 22, 25, 110, 119, 143, 389, 514, 587, 2003, 3306, 4222, 5900, 9418];
+    assert_eq!(translate.server_first_ports, ports);
+    assert_eq!(options.index.server_first_ports, ports);
+    for namespace in ["kube-system", "SPIRE-system", "spire-server", "spire-mgmt"] {
+        assert!(options.index.never_touches(namespace), "{namespace}");
+    }
+    assert!(!options.index.never_touches("shop"));
+}
+
+#[test]
+fn options_shape_what_they_name() {
+    let line = "--mesh-domain Mesh.Example. --cluster-domain k8s.local --capture-mode scoped \
+                --server-first-ports 3306,22 --dns-filter --dns-upstream 10.96.0.10 \
+                --excluded-namespaces ops --own-namespace Aether-System";
+    let options = serve(line).unwrap();
+    let translate = options.translate;
+    assert_eq!(translate.names.domain(), "mesh.example");
+    assert_eq!(translate.names.cluster_domain(), "k8s.local");
+    assert_eq!(translate.mode, CaptureMode::Scoped);
+    assert_eq!(translate.server_first_ports, [22, 3306]);
+    assert_eq!(translate.dns.unwrap().upstream, ["10.96.0.10:53".parse().unwrap()]);
+    // Nothing is inspected in scoped mode, so no port is left out either.
+    assert!(options.index.server_first_ports.is_empty());
+    for (namespace, never) in [("ops", true), ("aether-system", true), ("spire-system", false)] {
+        assert_eq!(options.index.never_touches(namespace), never, "{namespace}");
+    }
+}
+
+#[test]
+fn a_socket_that_was_asked_for_is_required() {
+    let table = [
+        ("--xds-socket /tmp/x", XdsSocket::Required("/tmp/x".into())),
+        ("--xds-socket none", XdsSocket::Off),
+        // Without TCP, the default one is all that there is.
+        ("--xds-address none", XdsSocket::Required("/run/aether/xds.sock".into())),
+    ];
+    for (line, expected) in table {
+        assert_eq!(serve(line).unwrap().xds_socket, expected, "{line}");
+    }
+    let error = serve("--xds-address none --xds-socket none").unwrap_err().to_string();
+    assert!(error.contains("--xds-address") && error.contains("--xds-socket"), "{error}");
+}
+
+#[test]
+fn wrong_values_are_refused_before_anything_starts() {
+    for line in [
+        "serve --xds-address 18000",
+        "serve --capture-mode all",
+        "serve --server-first-ports 0",
+        "serve --dns-upstream 10.96.0.10",
+        "serve --dns-filter --dns-upstream dns",
+        "serve --excluded-namespaces a.b",
+        "serve --log a=b=c",
+        "serve --log-format xml",
+        "render",
+        "render --node shop/web",
+        "bootstrap --node pod/shop/web --protocol rest",
+        "bootstrap --node pod/shop/web --xds-address 18000",
+        "bootstrap --node pod/shop/web --xds-address a:1 --xds-socket b",
+    ] {
+        assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
+    }
+    let error = format!("{:#}", serve("--mesh-domain a.svc").unwrap_err());
+    assert!(error.contains("--mesh-domain") && error.contains("\"a.svc\""), "{error}");
+}
+
+#[test]
+fn without_a_source_the_option_is_named() {
+    let Command::Check(check) = parse("check").unwrap().command else { panic!() };
+    assert!(check.run().unwrap_err().to_string().contains("--manifests DIR"));
+}
+
+/// What `aether bootstrap` prints.
+fn bootstrap(line: &str) -> Value {
+    let Command::Bootstrap(command) = parse(line).unwrap().command else { panic!() };
+    let bytes = command.bootstrap().unwrap().encode_to_vec();
+    descriptors::to_json("envoy.config.bootstrap.v3.Bootstrap", &bytes).unwrap()
+}
+
+#[test]
+fn the_files_in_envoy_are_what_bootstrap_prints() {
+    let table = [
+        ("delta-unix", ""),
+        ("delta-tcp", "--xds-address 127.0.0.1:18000"),
+        ("sotw-unix", "--protocol sotw"),
+        ("sotw-tcp", "--xds-address 127.0.0.1:18000 --protocol sotw"),
+    ];
+    for (name, options) in table {
+        let path = format!("{}/envoy/sidecar-{name}.yaml", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(&path).unwrap();
+        let command = format!("aether bootstrap --node pod/shop/web {options}");
+        assert!(text.contains(&format!("#   {}\n", command.trim())), "{path}: {command}");
+        let file: Value = serde_saphyr::from_str(&text).unwrap();
+        let line = command.trim_start_matches("aether ");
+        assert_eq!(file, bootstrap(line), "{path}");
+    }
+}
+
+#[test]
+fn a_server_by_name_is_resolved_by_envoy() {
+    let json = bootstrap("bootstrap --node pod/shop/web --xds-address aether.mesh.svc:18000");
+    let cluster = &json["static_resources"]["clusters"][0];
+    assert_eq!(cluster["type"], "STRICT_DNS");
+    let address = &cluster["load_assignment"]["endpoints"][0]["lb_endpoints"][0]["endpoint"];
+    assert_eq!(address["address"]["socket_address"]["address"], "aether.mesh.svc");
+}
+
+#[test]
+fn admin_can_be_elsewhere_or_off() {
+    let json = bootstrap("bootstrap --node pod/shop/web --admin-socket /run/a.sock");
+    assert_eq!(json["admin"]["address"]["pipe"]["path"], "/run/a.sock");
+    let json = bootstrap("bootstrap --node pod/shop/web --admin-socket none");
+    assert_eq!(json.get("admin"), None);
+}
+
+#[test]
+fn a_reader_that_has_read_enough_is_no_error() {
+    let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
+    assert!(is_broken_pipe(&anyhow::Error::from(broken()).context("stdout")));
+    assert!(is_broken_pipe(&serde_json::Error::io(broken()).into()));
+    assert!(!is_broken_pipe(&io::Error::from(io::ErrorKind::NotFound).into()));
+}

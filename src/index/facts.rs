@@ -1,0 +1,102 @@
+//! What the index keeps of each object: the little that the projection looks at.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::model::{Health, Locality, ObjectRef, Protocol, TrafficScope, Upstreams};
+
+/// Of a labelled Service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceFacts {
+    /// The object, for findings.
+    pub object: ObjectRef,
+    /// Where it came from, for findings.
+    pub origin: Option<Arc<str>>,
+    /// The mesh name.
+    pub mesh_name: Arc<str>,
+    /// Whether its endpoints come from the registry because it was generated.
+    pub generated: bool,
+    /// `creationTimestamp` in seconds since 1970; `None` counts as the youngest.
+    pub created: Option<i64>,
+    /// The ClusterIPs, primary first.
+    pub cluster_ips: Vec<IpAddr>,
+    /// `clusterIP: None`.
+    pub headless: bool,
+    /// Whether a selector names its pods.
+    pub selector: bool,
+    /// The primary family, where the Service says it.
+    pub primary_ipv6: Option<bool>,
+    /// The TCP ports in the Service's order, each number once; never empty.
+    pub ports: Vec<PortFacts>,
+    /// `aether.io/port`: where registry pods serve that don't say it themselves.
+    pub workload_port: u16,
+    /// Which endpoints a proxy uses.
+    pub scope: TrafficScope,
+}
+
+/// Of a Service's TCP port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortFacts {
+    /// The port's name; empty where it has none.
+    pub name: Arc<str>,
+    /// Its number.
+    pub number: u16,
+    /// What it speaks.
+    pub protocol: Protocol,
+}
+
+/// Of an EndpointSlice that belongs to a Service.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SliceFacts {
+    /// Name and number of its TCP ports that have a number.
+    pub ports: Vec<(Arc<str>, u16)>,
+    /// Its endpoints with a usable address.
+    pub endpoints: Vec<SliceEndpoint>,
+}
+
+/// Of an endpoint of a slice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SliceEndpoint {
+    /// The first address.
+    pub address: IpAddr,
+    /// How fit it is.
+    pub health: Health,
+    /// The node it runs on.
+    pub node: Option<Arc<str>>,
+    /// The zone that the slice itself gives.
+    pub zone: Option<Arc<str>>,
+    /// The pod behind it, in the slice's namespace.
+    pub pod: Option<Arc<str>>,
+}
+
+/// Of a Pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodFacts {
+    /// The object, for findings.
+    pub object: ObjectRef,
+    /// Where it came from, for findings.
+    pub origin: Option<Arc<str>>,
+    /// What its own label says of being in the mesh; `None` where it has none.
+    pub managed: Option<bool>,
+    /// Phase Running.
+    pub running: bool,
+    /// `hostNetwork`.
+    pub host_network: bool,
+    /// Its addresses.
+    pub ips: Vec<IpAddr>,
+    /// How fit it is as an endpoint of the registry.
+    pub health: Health,
+    /// The ServiceAccount it runs as.
+    pub service_account: Arc<str>,
+    /// The node it runs on.
+    pub node: Option<Arc<str>>,
+    /// `endpoint.aether.io/port`.
+    pub port: Option<u16>,
+    /// `endpoint.aether.io/weight`.
+    pub weight: u32,
+    /// `config.aether.io/upstreams`.
+    pub upstreams: Upstreams,
+}
+
+/// Of a Node: its locality, where its labels give one.
+pub type NodeFacts = Option<Locality>;

@@ -1,0 +1,118 @@
+//! Reading a Pod.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Pod;
+
+use super::values;
+use crate::index::Report;
+use crate::index::facts::PodFacts;
+use crate::index::keys;
+use crate::model::{Health, ObjectRef, Reason, ServiceKey, Upstreams, is_dns_label, quoted};
+
+/// The facts of a pod. A wrong annotation costs what it was to do, and is reported.
+pub fn pod(
+    pod: &Pod,
+    object: &ObjectRef,
+    origin: Option<Arc<str>>,
+    report: &mut Report,
+) -> PodFacts {
+    let spec = pod.spec.as_ref();
+    let status = pod.status.as_ref();
+    let label = values::of(pod.metadata.labels.as_ref(), keys::MANAGED);
+    let first = status.and_then(|status| status.pod_ip.as_deref());
+    let more = status.and_then(|s| s.pod_ips.as_ref()).into_iter().flatten().map(|ip| &*ip.ip);
+    let mut ips = Vec::new();
+    for ip in first.into_iter().chain(more).filter_map(|ip| ip.parse().ok()) {
+        if !ips.contains(&ip) {
+            ips.push(ip);
+        }
+    }
+    let account = spec.and_then(|spec| spec.service_account_name.as_deref());
+    PodFacts {
+        object: object.clone(),
+        origin,
+        managed: label.map(|value| value == "true"),
+        running: status.and_then(|s| s.phase.as_deref()) == Some("Running"),
+        host_network: spec.and_then(|spec| spec.host_network).unwrap_or(false),
+        ips,
+        health: health(pod),
+        service_account: account.filter(|name| !name.is_empty()).unwrap_or("default").into(),
+        node: spec.and_then(|s| s.node_name.as_deref()).filter(|n| !n.is_empty()).map(Arc::from),
+        port: port(pod, report),
+        weight: weight(pod, report),
+        upstreams: upstreams(pod, &object.namespace, report),
+    }
+}
+
+/// By the Ready condition (none: not ready); a pod that is being deleted is not ready but serves.
+fn health(pod: &Pod) -> Health {
+    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
+    let ready = conditions.into_iter().flatten().any(|c| c.type_ == "Ready" && c.status == "True");
+    match (pod.metadata.deletion_timestamp.is_some(), ready) {
+        (true, _) => Health::Draining,
+        (false, true) => Health::Ready,
+        (false, false) => Health::Unready,
+    }
+}
+
+fn annotation<'a>(pod: &'a Pod, key: &str) -> Option<&'a str> {
+    values::of(pod.metadata.annotations.as_ref(), key)
+}
+
+fn port(pod: &Pod, report: &mut Report) -> Option<u16> {
+    let text = annotation(pod, keys::ENDPOINT_PORT)?;
+    let port = values::port(text);
+    if port.is_none() {
+        report.problem(
+            Reason::InvalidValue,
+            &values::annotation(keys::ENDPOINT_PORT),
+            format!("{} is no port, so the pod is taken to serve on its Service's", quoted(text)),
+            "give a number from 1 to 65535",
+        );
+    }
+    port
+}
+
+fn weight(pod: &Pod, report: &mut Report) -> u32 {
+    let Some(text) = annotation(pod, keys::ENDPOINT_WEIGHT) else { return 1 };
+    values::number(text, 1, 1000).unwrap_or_else(|| {
+        report.problem(
+            Reason::InvalidValue,
+            &values::annotation(keys::ENDPOINT_WEIGHT),
+            format!("{} is no weight, so the pod has the weight 1", quoted(text)),
+            "give a number from 1 to 1000",
+        );
+        1
+    })
+}
+
+fn upstreams(pod: &Pod, namespace: &Arc<str>, report: &mut Report) -> Upstreams {
+    let Some(text) = annotation(pod, keys::UPSTREAMS) else { return Upstreams::All };
+    let mut listed = BTreeSet::new();
+    for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+        let key = if is_dns_label(item) {
+            Some(ServiceKey::new(namespace.clone(), item))
+        } else {
+            item.parse().ok()
+        };
+        let Some(key) = key else {
+            report.problem(
+                Reason::InvalidValue,
+                &values::annotation(keys::UPSTREAMS),
+                format!("{} is no mesh service, so the pod is given all of them", quoted(item)),
+                "list services as name or namespace/name, with commas between them",
+            );
+            return Upstreams::All;
+        };
+        listed.insert(key);
+    }
+    report.warning(
+        Reason::NotSupported,
+        &values::annotation(keys::UPSTREAMS),
+        "the annotation is not honoured yet, so the pod is given all services".into(),
+        "nothing is to be done: it works as without the annotation",
+    );
+    Upstreams::Listed(listed)
+}

@@ -1,0 +1,61 @@
+//! Objects read once and brought all the way to a snapshot, for the commands that only look.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Result;
+
+use crate::capture::Reconciler;
+use crate::index::{self, Change, Object};
+use crate::model::{Finding, PodKey, Projection};
+use crate::source::folder;
+use crate::translate;
+use crate::xds::Snapshot;
+
+/// The label that puts a pod into the mesh.
+const MANAGED: &str = "aether.io/managed";
+
+/// What became of the objects.
+#[derive(Debug)]
+pub struct Once {
+    /// The projection.
+    pub projection: Projection,
+    /// The snapshot made of it.
+    pub snapshot: Arc<Snapshot>,
+    /// What the source, the index and the translation found wrong.
+    pub findings: Vec<Finding>,
+    /// Every pod that was read, managed or not, with what its label `aether.io/managed` says.
+    pub pods: BTreeMap<PodKey, Option<String>>,
+}
+
+/// Reads a folder of manifests once.
+///
+/// # Errors
+/// Where the folder cannot be read at all; what is wrong inside it is among the findings.
+pub fn once(
+    manifests: &Path,
+    translate: translate::Settings,
+    index: index::Settings,
+) -> Result<Once> {
+    let update = folder::load(manifests)?;
+    let mut pods = BTreeMap::new();
+    for change in &update.changes {
+        if let Change::Put { id, object: Object::Pod(pod), .. } = change {
+            let labels = pod.metadata.labels.as_ref();
+            let managed = labels.and_then(|labels| labels.get(MANAGED)).cloned();
+            pods.insert(PodKey::new(id.namespace.clone(), id.name.clone()), managed);
+        }
+    }
+    let mut reconciler = Reconciler::new(index, translate);
+    reconciler.apply(update);
+    // The first round makes a snapshot even of nothing.
+    let outcome = reconciler.reconcile();
+    let projection = reconciler.projection().cloned().unwrap_or_default();
+    Ok(Once {
+        projection,
+        snapshot: outcome.snapshot.unwrap_or_default(),
+        findings: outcome.appeared,
+        pods,
+    })
+}

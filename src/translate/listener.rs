@@ -1,0 +1,180 @@
+//! The capture listener: a head for each pod, and a tail that the pods of a namespace share.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use bytes::{Bytes, BytesMut};
+use envoy_types::pb::envoy::config::core::v3::TrafficDirection;
+use envoy_types::pb::envoy::config::core::v3::socket_address::Protocol;
+use envoy_types::pb::envoy::config::listener::v3::listener_filter::ConfigType;
+use envoy_types::pb::envoy::config::listener::v3::listener_filter_chain_match_predicate::{
+    MatchSet, Rule,
+};
+use envoy_types::pb::envoy::config::listener::v3::{
+    AdditionalAddress, Listener, ListenerFilter, ListenerFilterChainMatchPredicate as Predicate,
+};
+use envoy_types::pb::envoy::extensions::filters::listener::http_inspector::v3::HttpInspector;
+use envoy_types::pb::envoy::extensions::filters::listener::original_dst::v3::OriginalDst;
+use envoy_types::pb::envoy::extensions::filters::listener::tls_inspector::v3::TlsInspector;
+use envoy_types::pb::envoy::r#type::v3::Int32Range;
+use prost::{Message, Name};
+
+use super::chains::{self, Chain};
+use super::proto::{address, any, encoded, millis, number};
+use super::{CaptureMode, Settings, hcm};
+use crate::xds::{Rope, Stem, Version, field};
+
+/// How much of a connection is buffered, in bytes.
+const BUFFER: u32 = 32 * 1024;
+/// How long the inspectors wait for a client's first bytes before the connection goes on
+/// without them.
+const INSPECTION_MS: u32 = 1000;
+/// The fields of a `Listener` and a `FilterChain` that are written one by one.
+const FILTER_CHAINS: u32 = 3;
+const FILTERS: u32 = 3;
+
+/// A listener's own fields: its name and where it listens. On loopback nothing but redirected
+/// connections can reach it; on any other address it would be an open relay.
+pub(super) fn head(name: &str, port: u16, protocol: Protocol, ipv6: bool) -> Bytes {
+    let on = |ip: SocketAddr| Some(address(ip, protocol));
+    let v6 = AdditionalAddress {
+        address: on((Ipv6Addr::LOCALHOST, port).into()),
+        ..AdditionalAddress::default()
+    };
+    encoded(&Listener {
+        name: name.to_owned(),
+        address: on((Ipv4Addr::LOCALHOST, port).into()),
+        additional_addresses: ipv6.then_some(v6).into_iter().collect(),
+        ..Listener::default()
+    })
+}
+
+/// What all capture listeners have in common, and the chains that still lack a namespace.
+#[derive(Debug)]
+pub(super) struct Shared {
+    fixed: Bytes,
+    tcp: Bytes,
+    version: Version,
+    http: Vec<Chain>,
+}
+
+impl Shared {
+    /// The fields that no projection changes.
+    pub(super) fn fixed(settings: &Settings) -> Bytes {
+        let redirect_all = settings.mode == CaptureMode::RedirectAll;
+        encoded(&Listener {
+            stat_prefix: "capture".to_owned(),
+            traffic_direction: TrafficDirection::Outbound.into(),
+            per_connection_buffer_limit_bytes: number(BUFFER),
+            listener_filters: listener_filters(settings),
+            listener_filters_timeout: millis(INSPECTION_MS),
+            continue_on_listener_filters_timeout: true,
+            filter_chains: redirect_all.then(chains::to_itself).into_iter().collect(),
+            default_filter_chain: redirect_all.then(chains::passthrough),
+            ..Listener::default()
+        })
+    }
+
+    /// Puts the chains of all services to the fixed fields.
+    pub(super) fn new<'a>(
+        fixed: Bytes,
+        mode: CaptureMode,
+        of_services: impl Iterator<Item = &'a chains::Chains>,
+    ) -> Self {
+        let (mut tcp, mut http) = (BTreeMap::new(), vec![chains::http_to_any(mode)]);
+        for chains in of_services {
+            tcp.extend(chains.tcp.iter().map(|chain| (chain.name.as_str(), &chain.body)));
+            http.extend(chains.http.iter().cloned());
+        }
+        http.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut fields = BytesMut::new();
+        for body in tcp.into_values() {
+            field::put(FILTER_CHAINS, body, &mut fields);
+        }
+        let tcp = fields.freeze();
+        let version = Version::of(&Rope::new([fixed.clone(), tcp.clone()]));
+        Self { fixed, tcp, version, http }
+    }
+
+    /// The stem of the listeners of a namespace. The version is made of those of the parts, so
+    /// that the part that is common is hashed once and not for each namespace.
+    pub(super) fn stem(&self, namespace: &str) -> Stem {
+        let filter = hcm::filter(namespace);
+        let mut own = Vec::new();
+        let mut announce = BytesMut::new();
+        field::announce(FILTERS, filter.len(), &mut announce);
+        let filter_head = announce.freeze();
+        for chain in &self.http {
+            let len = chain.body.len() + filter_head.len() + filter.len();
+            let mut announce = BytesMut::new();
+            field::announce(FILTER_CHAINS, len, &mut announce);
+            own.extend([
+                announce.freeze(),
+                chain.body.clone(),
+                filter_head.clone(),
+                filter.clone(),
+            ]);
+        }
+        let own_version = Version::of(&Rope::new(own.iter().cloned()));
+        let chunks = [self.fixed.clone(), self.tcp.clone()].into_iter().chain(own);
+        Stem { rope: Rope::new(chunks), version: Version::combine([self.version, own_version]) }
+    }
+}
+
+/// The listener filters in their order. In scoped mode nothing waits for bytes.
+fn listener_filters(settings: &Settings) -> Vec<ListenerFilter> {
+    let mut filters =
+        vec![listener_filter("envoy.filters.listener.original_dst", OriginalDst::default(), None)];
+    if settings.mode == CaptureMode::RedirectAll {
+        let disabled = server_first(&settings.server_first_ports);
+        filters.push(listener_filter(
+            "envoy.filters.listener.http_inspector",
+            HttpInspector::default(),
+            disabled.clone(),
+        ));
+        filters.push(listener_filter(
+            "envoy.filters.listener.tls_inspector",
+            TlsInspector::default(),
+            disabled,
+        ));
+    }
+    filters
+}
+
+fn listener_filter<T: Name + Message>(
+    name: &str,
+    config: T,
+    filter_disabled: Option<Predicate>,
+) -> ListenerFilter {
+    ListenerFilter {
+        name: name.to_owned(),
+        config_type: any(config).map(ConfigType::TypedConfig),
+        filter_disabled,
+    }
+}
+
+/// The predicate of the destination ports, as ranges; none for no port. Envoy takes no
+/// disjunction of less than two.
+fn server_first(ports: &[u16]) -> Option<Predicate> {
+    let mut ports: Vec<i32> =
+        ports.iter().filter(|port| **port != 0).map(|p| (*p).into()).collect();
+    ports.sort_unstable();
+    ports.dedup();
+    let mut ranges: Vec<Int32Range> = Vec::new();
+    for port in ports {
+        match ranges.last_mut() {
+            Some(range) if range.end == port => range.end = port + 1,
+            _ => ranges.push(Int32Range { start: port, end: port + 1 }),
+        }
+    }
+    let predicate = |rule| Predicate { rule: Some(rule) };
+    let range = |range| predicate(Rule::DestinationPortRange(range));
+    match ranges.as_slice() {
+        [] => None,
+        [one] => Some(range(*one)),
+        _ => {
+            let rules = ranges.into_iter().map(range).collect();
+            Some(predicate(Rule::OrMatch(MatchSet { rules })))
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Tests of the translation as a whole.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod chains;
+mod changes;
+mod clusters;
+mod dns;
+mod endpoints;
+mod hosts;
+mod property;
+mod world;
