@@ -82,6 +82,9 @@ impl Redirect {
 
     /// Puts them in place of the rules of both tables in this namespace. Each family's change is one transaction.
     pub(super) fn apply(&self, netns: &Netns) -> Result<()> {
+        // What answers a connection that is not tracked must not begin an entry: the next connection of an application
+        // from the same port to the same server would be taken for the other direction of it, and not be redirected.
+        netns.sysctl(&["net.netfilter.nf_conntrack_tcp_loose=0"])?;
         feed(&mut netns.command("iptables-restore"), &self.rules(false))?;
         feed(&mut netns.command("ip6tables-restore"), &self.rules(true))
     }

@@ -57,6 +57,7 @@ pub fn over_http2(direct: &View) -> View {
         fields_of_request(request);
         // "cookies that HTTP/2 splits are joined by `; `"
         joined(&mut request.fields, &["cookie"], b"; ");
+        request.fields.retain(|f| !(f.is("cookie") && f.value.trim_ascii().is_empty()));
         request.fields.sort_by(|a, b| a.name.cmp(&b.name));
     }
     if let Ok(answer) = &mut view.answer {
@@ -137,9 +138,10 @@ fn fields_of_request(request: &mut Part) {
 
 /// What Envoy takes for the URL of a referer: an absolute one without fragment and user, or a relative reference.
 fn is_url(value: &[u8]) -> bool {
-    if let Some(at) = value.windows(3).position(|window| window == b"://") {
-        let host = value[at + 3..].split(|byte| *byte == b'/').next().unwrap_or_default();
-        return !host.contains(&b',') && !value.iter().any(|byte| b"#@".contains(byte));
+    let absolute =
+        ["http://", "https://"].iter().any(|scheme| value.starts_with(scheme.as_bytes()));
+    if absolute {
+        return !value.iter().any(|byte| b"#@".contains(byte));
     }
     let path = value.iter().position(|byte| *byte == b'/').unwrap_or(value.len());
     let legal = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?%".contains(byte);
