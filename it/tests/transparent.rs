@@ -46,7 +46,13 @@ async fn generated_exchanges_are_as_without_capture() -> Result<()> {
             let exchanges = generate::exchanges(seed, target.hosts);
             let direct = server.play(&stage, Caller::Free, target, &exchanges).await?;
             let captured = server.play(&stage, Caller::Captured, target, &exchanges).await?;
-            assert_eq!(direct.len(), exchanges.len(), "case {seed} without capture: {:?}\n{}", direct.last(), exchanges.last().unwrap().answer.escape_ascii());
+            assert_eq!(
+                direct.len(),
+                exchanges.len(),
+                "case {seed} without capture: {:?}\n{}",
+                direct.last(),
+                exchanges.last().unwrap().answer.escape_ascii()
+            );
             for (n, view) in direct.iter().enumerate() {
                 assert!(view.answer.is_ok(), "case {seed} without capture: {view:?}");
                 let Some(captured) = captured.get(n) else { break };
@@ -59,7 +65,9 @@ async fn generated_exchanges_are_as_without_capture() -> Result<()> {
         }
     }
     println!("{} differ", failures.len());
-    for f in &failures { println!("{f}"); }
+    for f in &failures {
+        println!("{f}");
+    }
     assert!(failures.is_empty());
     Ok(())
 }
@@ -89,7 +97,9 @@ async fn generated_exchanges_over_http2_are_as_without_capture() -> Result<()> {
         }
     }
     println!("{} differ", failures.len());
-    for f in &failures { println!("{f}"); }
+    for f in &failures {
+        println!("{f}");
+    }
     assert!(failures.is_empty());
     Ok(())
 }

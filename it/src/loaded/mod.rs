@@ -87,7 +87,9 @@ impl Loaded {
         let asks = |cluster: &Value| cluster.get("eds_cluster_config").is_some();
         let others = loaded.iter().filter(|(key, of)| key.0 == "clusters" && !asks(of));
         let others: Vec<String> = others.map(|(key, _)| key.1.clone()).collect();
-        others.into_iter().for_each(|name| drop(loaded.remove(&("endpoints", name))));
+        for name in others {
+            loaded.remove(&("endpoints", name));
+        }
         Ok(Self(loaded))
     }
 

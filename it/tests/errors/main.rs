@@ -81,7 +81,16 @@ impl Rig {
 
     /// Waits until the server has said this, after so many bytes of its log; returns the line.
     async fn says(&mut self, after: usize, words: &[&str]) -> Result<String> {
-        let said = eventually("the server says so", SOON, || async {
+        self.says_within(SOON, after, words).await
+    }
+
+    async fn says_within(
+        &mut self,
+        limit: Duration,
+        after: usize,
+        words: &[&str],
+    ) -> Result<String> {
+        let said = eventually("the server says so", limit, || async {
             let log = self.aether.log();
             let mut lines = log.get(after..).unwrap_or_default().lines();
             let line = lines.find(|line| words.iter().all(|word| line.contains(word)));

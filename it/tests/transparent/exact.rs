@@ -70,8 +70,7 @@ impl Part {
 
     fn lines(&self, of: &str) -> Vec<String> {
         let mut lines = vec![format!("{of}  {}", self.start.escape_ascii())];
-        let of_field =
-            |f: &Field| format!("{}:{}", f.name.escape_ascii(), f.value.escape_ascii());
+        let of_field = |f: &Field| format!("{}:{}", f.name.escape_ascii(), f.value.escape_ascii());
         lines.extend(self.fields.iter().map(|f| format!("{of}  {}", of_field(f))));
         let body: String = self.body.escape_ascii().to_string().chars().take(200).collect();
         lines.push(format!("{of}  ({:?}, {} bytes: {body})", self.framing, self.body.len()));
@@ -150,7 +149,10 @@ pub fn difference(expected: &View, found: &View) -> String {
 }
 
 fn lines(head: &Head) -> impl Iterator<Item = &[u8]> {
-    head.0.split(|byte| *byte == b'\n').map(|l| l.strip_suffix(b"\r").unwrap_or(l)).filter(|l| !l.is_empty())
+    head.0
+        .split(|byte| *byte == b'\n')
+        .map(|l| l.strip_suffix(b"\r").unwrap_or(l))
+        .filter(|l| !l.is_empty())
 }
 
 fn field(line: &[u8]) -> Field {

@@ -42,7 +42,9 @@ impl Scripted {
         let pod = stage.servers(target).netns();
         let answer = move |_: &_| {
             let next = script.lock().unwrap().pop_front();
-            next.unwrap_or_else(|| Reply::raw("HTTP/1.1 598 Asked Twice\r\ncontent-length: 0\r\n\r\n"))
+            next.unwrap_or_else(|| {
+                Reply::raw("HTTP/1.1 598 Asked Twice\r\ncontent-length: 0\r\n\r\n")
+            })
         };
         Ok(Self { backend: Http1Backend::start(pod, target.server(HTTP1), answer).await?, answers })
     }
@@ -61,7 +63,8 @@ impl Scripted {
         });
         *self.answers.lock().unwrap() = replies.chain([Reply::ok("kept")]).collect();
         self.backend.take();
-        let (address, host, exchanges) = (target.at(caller, HTTP1), target.hosts[0], exchanges.to_vec());
+        let (address, host, exchanges) =
+            (target.at(caller, HTTP1), target.hosts[0], exchanges.to_vec());
         let talk = async move {
             let mut http = Http1::connect(address).await?;
             let mut views = Vec::new();

@@ -7,8 +7,8 @@ mod fields;
 #[path = "generate/request.rs"]
 mod request;
 
-pub use fields::{answered, asked, trailers};
 use fastrand::Rng;
+pub use fields::{answered, asked, trailers};
 pub use request::target;
 
 use crate::exchange::Exchange;
@@ -52,7 +52,8 @@ fn chunked(rng: &mut Rng, body: &[u8], extensions: bool, trailers: &[(String, St
     let mut rest = body;
     while !rest.is_empty() {
         let (chunk, after) = rest.split_at(1 + rng.usize(..rest.len()));
-        let size = if rng.bool() { format!("{:x}", chunk.len()) } else { format!("{:04X}", chunk.len()) };
+        let size =
+            if rng.bool() { format!("{:x}", chunk.len()) } else { format!("{:04X}", chunk.len()) };
         bytes.extend(size.bytes());
         if extensions && chance(rng, 30) {
             bytes.extend(b";name=\"value\"");

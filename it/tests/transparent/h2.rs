@@ -71,7 +71,9 @@ pub fn exchange(seed: u64, hosts: &[&str]) -> Exchange {
     let host = generate::one(rng, hosts);
     let scheme = if generate::chance(rng, 20) { "https" } else { "http" };
     // Not every path that an HTTP/1.1 client can write is one for this library.
-    let uri = std::iter::repeat_with(|| format!("{scheme}://{host}:{HTTP2}{}", generate::target(rng)).parse());
+    let uri = std::iter::repeat_with(|| {
+        format!("{scheme}://{host}:{HTTP2}{}", generate::target(rng)).parse()
+    });
     let uri = uri.take(100).find_map(Result::ok).unwrap();
     let mut fields = generate::asked(rng);
     if generate::chance(rng, 20) {
@@ -82,7 +84,8 @@ pub fn exchange(seed: u64, hosts: &[&str]) -> Exchange {
     }
     let sends = !matches!(method.as_str(), "GET" | "OPTIONS" | "DELETE");
     let request = Content::generate(rng, fields, sends);
-    let status = [200, 200, 200, 201, 204, 206, 304, 404, 429, 500, 502, 503, 504, 599][rng.usize(..14)];
+    let status =
+        [200, 200, 200, 201, 204, 206, 304, 404, 429, 500, 502, 503, 504, 599][rng.usize(..14)];
     let mut fields = generate::answered(rng);
     // The library would put the time of day here.
     fields.push(("date".to_owned(), "Tue, 15 Nov 1994 08:12:31 GMT".to_owned()));
@@ -128,7 +131,8 @@ impl Scripted {
         let talk = async move {
             let stream = TokioIo::new(TcpStream::connect(address).await?);
             let (mut send, connection) =
-                hyper::client::conn::http2::handshake::<_, _, Body>(TokioExecutor::new(), stream).await?;
+                hyper::client::conn::http2::handshake::<_, _, Body>(TokioExecutor::new(), stream)
+                    .await?;
             let _connection = tokio_util::task::AbortOnDropHandle::new(tokio::spawn(connection));
             let mut views = Vec::new();
             for exchange in exchanges {
@@ -140,20 +144,37 @@ impl Scripted {
                     let (head, body) = send.send_request(request).await?.into_parts();
                     let body = body.collect().await?;
                     let trailers = body.trailers().cloned();
-                    Ok::<_, hyper::Error>(part(head.status.as_str(), &head.headers, &body.to_bytes(), trailers.as_ref()))
+                    Ok::<_, hyper::Error>(part(
+                        head.status.as_str(),
+                        &head.headers,
+                        &body.to_bytes(),
+                        trailers.as_ref(),
+                    ))
                 };
-                let answer = timeout(Duration::from_secs(10), answered).await.context("no answer")?;
-                let answer = answer.map_err(|error| format!("{error}: {:?}", std::error::Error::source(&error)));
+                let answer =
+                    timeout(Duration::from_secs(10), answered).await.context("no answer")?;
+                let answer = answer
+                    .map_err(|error| format!("{error}: {:?}", std::error::Error::source(&error)));
                 views.push(View { answer, ..View::default() });
             }
             Ok(views)
         };
         let mut views = stage.pod(caller).run(talk).await?;
         let asked = self.backend.take();
-        anyhow::ensure!(asked.len() <= views.len(), "{} requests came, {} were asked", asked.len(), views.len());
+        anyhow::ensure!(
+            asked.len() <= views.len(),
+            "{} requests came, {} were asked",
+            asked.len(),
+            views.len()
+        );
         for (view, asked) in views.iter_mut().zip(asked) {
             let start = format!("{} {}", asked.head.method, asked.head.uri);
-            view.asked.push(part(&start, &asked.head.headers, &asked.body, asked.trailers.as_ref()));
+            view.asked.push(part(
+                &start,
+                &asked.head.headers,
+                &asked.body,
+                asked.trailers.as_ref(),
+            ));
         }
         Ok(views)
     }

@@ -149,9 +149,11 @@ impl Rig {
         std::fs::write(folder.join("aether.log"), self.aether.log())?;
         for (protocol, envoy, _) in &self.following {
             std::fs::write(folder.join(format!("envoy-{protocol}.log")), envoy.log())?;
-            for (page, ending) in [("config_dump?include_eds", "json"), ("stats", "txt")] {
-                let file = format!("envoy-{protocol}-{}.{ending}", &page[..5]);
-                std::fs::write(folder.join(file), envoy.admin(&format!("/{page}")).await?)?;
+            for (page, file) in
+                [("/config_dump?include_eds", "config.json"), ("/stats", "stats.txt")]
+            {
+                let page = envoy.admin(page).await?;
+                std::fs::write(folder.join(format!("envoy-{protocol}-{file}")), page)?;
             }
         }
         Ok(())

@@ -13,10 +13,22 @@ const ASKED: &[(&str, &[&str])] = &[
     ("authorization", &["Bearer abc.def.ghi", "Basic dXNlcjpwYXNz"]),
     ("cookie", &["a=1", "b=\"2\"; c=3", "d", "e=;f=,"]),
     ("cache-control", &["no-cache", "max-age=0"]),
-    ("content-type", &["application/json", "multipart/form-data; boundary=\"a b\"", "text/plain;charset=UTF-8"]),
+    (
+        "content-type",
+        &["application/json", "multipart/form-data; boundary=\"a b\"", "text/plain;charset=UTF-8"],
+    ),
     ("if-none-match", &["W/\"abc\"", "\"x\", \"y\"", "*"]),
     ("origin", &["http://said.shop", "null"]),
-    ("referer", &["http://said.shop/a?b", "http://said.shop/a#b", "/relative", "about:blank", "android-app://org.example"]),
+    (
+        "referer",
+        &[
+            "http://said.shop/a?b",
+            "http://said.shop/a#b",
+            "/relative",
+            "about:blank",
+            "android-app://org.example",
+        ],
+    ),
     ("range", &["bytes=0-10, 20-"]),
     ("pragma", &["no-cache"]),
     ("date", &["Tue, 15 Nov 1994 08:12:31 GMT"]),
@@ -127,7 +139,8 @@ const ANSWERED: &[(&str, &[&str])] = &[
 ];
 
 /// Names and values that belong to nobody.
-const NAMES: &[&str] = &["x-a", "X-API-Key", "x_under_score", "x.dot", "!#$%&'*+-.^_`|~", "7", "x-empty", "eTaG2"];
+const NAMES: &[&str] =
+    &["x-a", "X-API-Key", "x_under_score", "x.dot", "!#$%&'*+-.^_`|~", "7", "x-empty", "eTaG2"];
 const VALUES: &[&str] = &[
     "",
     "plain",

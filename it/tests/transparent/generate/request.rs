@@ -13,17 +13,76 @@ pub(super) struct Asked {
 }
 
 const METHODS: &[&str] = &[
-    "GET", "GET", "GET", "POST", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE", "PURGE", "PROPFIND",
-    "MKCOL", "M-SEARCH", "REPORT", "LOCK", "BREW", "X", "LINK", "SUBSCRIBE", "QUERY",
+    "GET",
+    "GET",
+    "GET",
+    "POST",
+    "POST",
+    "PUT",
+    "DELETE",
+    "HEAD",
+    "OPTIONS",
+    "PATCH",
+    "TRACE",
+    "PURGE",
+    "PROPFIND",
+    "MKCOL",
+    "M-SEARCH",
+    "REPORT",
+    "LOCK",
+    "BREW",
+    "X",
+    "LINK",
+    "SUBSCRIBE",
+    "QUERY",
 ];
 
 const SEGMENTS: &[&str] = &[
-    "", "", ".", "..", "a", "index.html", "%2F", "%2e%2E", "%41", "%", "%zz", "%00", "a;b=c;d", "a,b", "~me", "!$&'()*+,;=:@",
-    "a b%20c", "A|B", "^", "{x}", "\"q\"", "<x>", "`", "\\", "a\\..\\b", "-._~", "http:", "caf%C3%A9", "*", "api.v1.Svc",
+    "",
+    "",
+    ".",
+    "..",
+    "a",
+    "index.html",
+    "%2F",
+    "%2e%2E",
+    "%41",
+    "%",
+    "%zz",
+    "%00",
+    "a;b=c;d",
+    "a,b",
+    "~me",
+    "!$&'()*+,;=:@",
+    "a b%20c",
+    "A|B",
+    "^",
+    "{x}",
+    "\"q\"",
+    "<x>",
+    "`",
+    "\\",
+    "a\\..\\b",
+    "-._~",
+    "http:",
+    "caf%C3%A9",
+    "*",
+    "api.v1.Svc",
 ];
 
 const QUERIES: &[&str] = &[
-    "", "?", "??", "?a=b&c=%20+d", "?q=a/b?c", "?x[]=1&x[]=2", "?u=http://a/b", "?%", "?a=%2F..%2f", "?;", "?a=\"b\"|{c}", "?=&&=",
+    "",
+    "?",
+    "??",
+    "?a=b&c=%20+d",
+    "?q=a/b?c",
+    "?x[]=1&x[]=2",
+    "?u=http://a/b",
+    "?%",
+    "?a=%2F..%2f",
+    "?;",
+    "?a=\"b\"|{c}",
+    "?=&&=",
 ];
 
 /// A request. Only the last of a connection may end it.
@@ -36,7 +95,8 @@ pub(super) fn request(rng: &mut Rng, hosts: &[&str], last: bool) -> Asked {
         host.push_str(":80");
     }
     let mut tail = Vec::new();
-    let sends = chance(rng, if matches!(method, "GET" | "HEAD" | "TRACE" | "OPTIONS") { 10 } else { 80 });
+    let sends =
+        chance(rng, if matches!(method, "GET" | "HEAD" | "TRACE" | "OPTIONS") { 10 } else { 80 });
     if method == "TRACE" {
         // It has no body, by definition.
     } else if sends && !old && chance(rng, 40) {
@@ -55,7 +115,9 @@ pub(super) fn request(rng: &mut Rng, hosts: &[&str], last: bool) -> Asked {
     if !tail.is_empty() && !old && chance(rng, 10) {
         fields.push((spell(rng, "expect"), "100-continue".to_owned()));
     }
-    if method == "QUERY" && !fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
+    if method == "QUERY"
+        && !fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"))
+    {
         fields.push(("Content-Type".to_owned(), "text/plain".to_owned()));
     }
     hop_by_hop(rng, &mut fields, last, old);
@@ -74,7 +136,10 @@ pub(super) fn request(rng: &mut Rng, hosts: &[&str], last: bool) -> Asked {
 /// Fields that are between neighbours.
 fn hop_by_hop(rng: &mut Rng, fields: &mut Vec<(String, String)>, last: bool, old: bool) {
     if chance(rng, 10) {
-        fields.push((spell(rng, "te"), one(rng, &["trailers", "deflate;q=0.5", "trailers, deflate"]).to_owned()));
+        fields.push((
+            spell(rng, "te"),
+            one(rng, &["trailers", "deflate;q=0.5", "trailers, deflate"]).to_owned(),
+        ));
     }
     if !old && chance(rng, 15) {
         let mut said = vec!["keep-alive", "Keep-Alive"];
