@@ -138,9 +138,9 @@ fn fields_of_request(request: &mut Part) {
 
 /// What Envoy takes for the URL of a referer: an absolute one without fragment and user, or a relative reference.
 fn is_url(value: &[u8]) -> bool {
-    let absolute =
-        ["http://", "https://"].iter().any(|scheme| value.starts_with(scheme.as_bytes()));
-    if absolute {
+    let scheme = value.windows(3).position(|three| three == b"://").map(|at| &value[..at]);
+    let named = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+    if scheme.is_some_and(|scheme| !scheme.is_empty() && scheme.iter().all(named)) {
         return !value.iter().any(|byte| b"#@".contains(byte));
     }
     let path = value.iter().position(|byte| *byte == b'/').unwrap_or(value.len());
