@@ -109,9 +109,15 @@ fn wrong_values_are_refused_before_anything_starts() {
         "render --node shop/web",
         "bootstrap --node pod/shop/web --protocol rest",
         "bootstrap --node pod/shop/web --xds-address 18000",
-        "bootstrap --node pod/shop/web --xds-address a:1 --xds-socket b",
     ] {
         assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
+    }
+    for word in ["inof", "warning", "9", "info,nonsense"] {
+        let line = format!("serve --log {word}");
+        assert_eq!(parse(&line).unwrap_err().exit_code(), 2, "{line}");
+    }
+    for filter in ["warn", "OFF", "info,aether::xds=debug", "aether"] {
+        assert!(parse(&format!("serve --log {filter}")).is_ok(), "{filter}");
     }
     let error = format!("{:#}", serve("--mesh-domain a.svc").unwrap_err());
     assert!(error.contains("--mesh-domain") && error.contains("\"a.svc\""), "{error}");
@@ -172,4 +178,18 @@ fn a_reader_that_has_read_enough_is_no_error() {
     assert!(is_broken_pipe(&anyhow::Error::from(broken()).context("stdout")));
     assert!(is_broken_pipe(&serde_json::Error::io(broken()).into()));
     assert!(!is_broken_pipe(&io::Error::from(io::ErrorKind::NotFound).into()));
+}
+
+/// One environment serves `serve`, which listens on both, and `bootstrap`, which takes one.
+#[test]
+fn a_bootstrap_takes_the_socket_where_there_is_an_address_too() {
+    let both = "bootstrap --node pod/shop/web --xds-address 0.0.0.0:18000 --xds-socket /b";
+    assert!(bootstrap(both).to_string().contains("\"path\":\"/b\""));
+    let none = bootstrap("bootstrap --node pod/shop/web --xds-address none").to_string();
+    assert!(none.contains("\"path\":\"/run/aether/xds.sock\""), "{none}");
+    for wrong in ["--xds-address 0.0.0.0:18000", "--xds-address none --xds-socket none"] {
+        let line = format!("bootstrap --node pod/shop/web {wrong}");
+        let Command::Bootstrap(command) = parse(&line).unwrap().command else { panic!() };
+        assert!(command.bootstrap().unwrap_err().to_string().contains("--xds-"), "{line}");
+    }
 }

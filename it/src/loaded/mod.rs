@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::envoy::Envoy;
 use crate::eventually;
-use crate::process::output;
+use crate::process::{output, tail};
 
 /// The resources of one proxy by type and name, without what Envoy itself adds to its dump.
 #[derive(Clone, PartialEq)]
@@ -147,7 +147,7 @@ pub async fn agrees(envoy: &Envoy, rendered: &Loaded, limit: Duration) -> Result
         Ok(refusals)
     };
     let refused = eventually("what was rendered is loaded", limit, look).await??;
-    ensure!(refused.is_empty(), "Envoy refused updates: {refused:?}\n{}", envoy.log());
+    ensure!(refused.is_empty(), "Envoy refused updates: {refused:?}\n{}", tail(&envoy.log(), 10));
     let warming = envoy.stats("warming").await?;
     ensure!(warming.values().all(|count| *count == 0), "not all is warm: {warming:?}");
     let active = envoy.stat("listener_manager.total_listeners_active").await?;

@@ -153,8 +153,8 @@ fn cookies(request: &mut Part) {
 /// What Envoy takes for the URL of a referer: an absolute one without fragment and user, or a relative reference.
 fn is_url(value: &[u8]) -> bool {
     let scheme = value.windows(3).position(|window| window == b"://");
-    let named = |at: &usize| value[..*at].iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-');
-    if let Some(at) = scheme.filter(named) {
+    let legal = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+    if let Some(at) = scheme.filter(|at| *at > 0 && value[..*at].iter().all(legal)) {
         let host = value[at + 3..].split(|byte| *byte == b'/').next().unwrap_or_default();
         return !host.contains(&b',') && !value.iter().any(|byte| b"#@".contains(byte));
     }

@@ -67,7 +67,7 @@ impl Generated {
 
 fn draws() -> impl Strategy<Value = Draw> {
     // None at all, some, and hundreds.
-    let count = prop_oneof![2 => Just(0), 30 => 1..12usize, 6 => 12..60usize, 2 => 400..700usize];
+    let count = prop_oneof![4 => Just(0), 60 => 1..12usize, 10 => 12..60usize, 2 => 400..700usize];
     let services = count.prop_flat_map(|count| proptest::collection::vec(parts::services(), count));
     let pods = proptest::collection::vec(parts::pods(), 0..8);
     let nodes = proptest::collection::vec(node(), 4);

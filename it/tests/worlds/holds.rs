@@ -14,7 +14,7 @@ fn the_worlds_hold_every_shape_and_every_mistake() {
     let (mut reasons, mut sizes, mut ports) = (BTreeSet::new(), Vec::new(), BTreeSet::new());
     let (mut dual, mut v6, mut headless, mut mixed, mut silent) = (0, 0, 0, 0, 0);
     let world = World::new().unwrap();
-    for seed in 0..100 {
+    for seed in 0..60 {
         Generated::of(seed).put(&world).unwrap();
         let names = MeshNames::new("aether.internal", "cluster.local").unwrap();
         let settings = index::Settings::new(names, [], SERVER_FIRST_PORTS.to_vec());
@@ -47,7 +47,7 @@ fn the_worlds_hold_every_shape_and_every_mistake() {
     ]);
     assert!(reasons.is_superset(&expected), "{reasons:?}");
     assert!(sizes.contains(&0) && sizes.iter().any(|size| *size > 200), "{sizes:?}");
-    assert!(ports.contains(&1) && ports.contains(&65535) && ports.len() > 500, "{}", ports.len());
+    assert!(ports.contains(&1) && ports.contains(&65535) && ports.len() > 300, "{}", ports.len());
     let counts = [dual, v6, headless, mixed, silent];
     assert!(counts.iter().all(|count| *count > 50), "{counts:?}");
 }

@@ -28,7 +28,7 @@ use crate::model::NodeId;
 /// envoy --drain-time-s 30 -c bootstrap.json
 #[derive(Debug, Clone, Args)]
 pub struct Bootstrap {
-    /// Whose Envoy it is: pod/<namespace>/<name> or node/<node name>.
+    /// Whose Envoy it is: `pod/<namespace>/<name>` or `node/<node name>`.
     #[arg(long, env = "AETHER_NODE", value_name = "ID")]
     node: NodeId,
 

@@ -21,7 +21,7 @@ use resources::Resources;
 /// routes. A pod whose proxy would wait is an error that says why.
 #[derive(Debug, Clone, Args)]
 pub struct Render {
-    /// Whose Envoy it is: pod/<namespace>/<name>.
+    /// Whose Envoy it is: `pod/<namespace>/<name>`.
     #[arg(long, env = "AETHER_NODE", value_name = "ID")]
     node: NodeId,
 

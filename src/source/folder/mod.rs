@@ -41,12 +41,12 @@ pub enum FolderError {
     #[error("the folder {0:?} may not be listed: let the user that aether runs as read it (r-x)")]
     Denied(PathBuf),
     /// The system refuses for another reason.
-    #[error("the folder {path:?} cannot be read; see to the file system")]
+    #[error("the folder {path:?} cannot be read: {cause}; see to the file system")]
     Io {
         /// The folder.
         path: PathBuf,
         /// What the system says.
-        source: io::Error,
+        cause: io::Error,
     },
 }
 
@@ -57,7 +57,7 @@ impl FolderError {
             io::ErrorKind::NotFound => Self::Missing(path),
             io::ErrorKind::NotADirectory => Self::NotAFolder(path),
             io::ErrorKind::PermissionDenied => Self::Denied(path),
-            _ => Self::Io { path, source: error },
+            _ => Self::Io { path, cause: error },
         }
     }
 }

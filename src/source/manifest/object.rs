@@ -58,7 +58,7 @@ pub(super) fn read(
     Ok(Parsed { id, object, form: form.into(), origin: origin.into() })
 }
 
-/// An object from the form that [`read`] gave it. `None` only for bytes that are no such form.
+/// An object from the form that `read` gave it. `None` only for bytes that are no such form.
 pub fn restore(kind: ObjectKind, form: &[u8]) -> Option<Object> {
     typed(kind, std::str::from_utf8(form).ok()?).ok()
 }

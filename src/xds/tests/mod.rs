@@ -2,16 +2,22 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![allow(unreachable_pub)]
 
+mod additions;
 mod bytes;
+mod checks;
 mod delta;
+mod load;
 mod model;
 mod order;
 mod random;
 mod refusal;
+mod removals;
 mod rig;
 mod served;
 mod sotw;
 mod streams;
 mod vanished;
+mod warm;
 mod wire;
 mod world;
+mod worlds;

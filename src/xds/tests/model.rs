@@ -5,124 +5,28 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::order::route_configuration;
-use super::super::{Kind, Protocol, Request, Resource, Response, Session, Snapshot, View, Wants};
-use super::world::{NODE, World};
+use super::super::{Kind, Protocol, Request, Resource, Response, Session, Snapshot, Wants};
+use super::checks::words;
+use super::world::NODE;
+use super::worlds::{Random, Worlds};
 
-/// A small generator; a seed tells a run.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % bound
-    }
-}
-
-/// Worlds in which everything that is named is there.
-#[derive(Default)]
-pub struct Worlds {
-    pub world: World,
-    version: u64,
-}
-
-impl Worlds {
-    /// Adds, changes and removes at random.
-    pub fn change(&mut self, random: &mut Random) {
-        self.version += 1;
-        let version = self.version;
-        let mut some = |n: u64, name: &str| -> BTreeSet<String> {
-            (0..n).filter(|_| random.below(3) > 0).map(|i| format!("{name}{i}")).collect()
-        };
-        let services = some(6, "c");
-        let tables = some(3, "t");
-        let listeners = some(2, "l");
-        let hosts: BTreeSet<_> =
-            tables.iter().flat_map(|table| some(3, &format!("{table}/v"))).collect();
-        let world = &mut self.world;
-        for (kind, names) in [
-            (Kind::Cluster, &services),
-            (Kind::Endpoints, &services),
-            (Kind::Listener, &listeners),
-            (Kind::Routes, &tables),
-            (Kind::VirtualHost, &hosts),
-        ] {
-            let entries = world.entries.entry(kind).or_default();
-            entries.retain(|name, _| names.contains(name.as_ref()));
-        }
-        let pick = |random: &mut Random, from: &BTreeSet<String>| -> String {
-            let some: Vec<_> = from.iter().filter(|_| random.below(2) == 0).cloned().collect();
-            some.join(",")
-        };
-        for name in &services {
-            if !world.has(Kind::Cluster, name) || random.below(3) == 0 {
-                world.cluster(name, &format!("{version};"));
-            }
-            if !world.has(Kind::Endpoints, name) || random.below(3) == 0 {
-                world.set(Kind::Endpoints, name, &format!("{version};"));
-            }
-        }
-        // What names others is made anew, since what it named may be gone.
-        for name in &tables {
-            let body = format!("1;clusters={}", pick(random, &services));
-            world.set(Kind::Routes, name, &body);
-        }
-        for name in &hosts {
-            let body = format!("1;clusters={}", pick(random, &services));
-            world.set(Kind::VirtualHost, name, &body);
-        }
-        for name in &listeners {
-            let (routes, clusters) = (pick(random, &tables), pick(random, &services));
-            world.set(Kind::Listener, name, &format!("1;routes={routes};clusters={clusters}"));
-        }
-    }
-
-    fn tell(&self) -> String {
-        let kinds = self.world.entries.iter();
-        let told = kinds.map(|(kind, entries)| {
-            let names =
-                entries.keys().map(|name| format!("{name}:{}", self.world.body(*kind, name)));
-            format!("{kind:?} {}", names.collect::<Vec<_>>().join(" "))
-        });
-        told.collect::<Vec<_>>().join("; ")
-    }
-
-    /// Changes everything, and each type.
-    pub fn touch(&mut self) {
-        self.world.service("new", "1;").set(Kind::Listener, "new", "1;");
-        self.world.set(Kind::Routes, "new", "1;").set(Kind::VirtualHost, "new/v", "1;");
-        for kind in Kind::ALL {
-            let names: Vec<_> =
-                self.world.entries.entry(kind).or_default().keys().cloned().collect();
-            for name in names {
-                let body = format!("{};touched", self.world.body(kind, &name));
-                match kind {
-                    Kind::Cluster => self.world.cluster(&name, &body),
-                    _ => self.world.set(kind, &name, &body),
-                };
-            }
-        }
-    }
-}
-
-type Have = BTreeMap<Arc<str>, (String, String)>;
+pub type Have = BTreeMap<Arc<str>, (String, String)>;
 
 /// The client, and both directions of its stream.
 pub struct Model {
-    protocol: Protocol,
-    strict: bool,
-    session: Session,
-    now: Instant,
-    snapshot: Option<Arc<Snapshot>>,
+    pub protocol: Protocol,
+    pub strict: bool,
+    pub session: Session,
+    pub now: Instant,
+    pub snapshot: Option<Arc<Snapshot>>,
     /// By type and name: body and version.
-    have: BTreeMap<Kind, Have>,
-    wanted: BTreeMap<Kind, BTreeSet<String>>,
-    nonces: BTreeMap<Kind, String>,
-    extra: BTreeSet<String>,
-    down: VecDeque<Response>,
-    up: VecDeque<Request>,
-    named: bool,
+    pub have: BTreeMap<Kind, Have>,
+    pub wanted: BTreeMap<Kind, BTreeSet<String>>,
+    pub nonces: BTreeMap<Kind, String>,
+    pub extra: BTreeSet<String>,
+    pub down: VecDeque<Response>,
+    pub up: VecDeque<Request>,
+    pub named: bool,
 }
 
 impl Model {
@@ -200,7 +104,7 @@ impl Model {
     }
 
     /// What is wanted of a type by what the client has.
-    fn names(&self, kind: Kind) -> BTreeSet<String> {
+    pub fn names(&self, kind: Kind) -> BTreeSet<String> {
         let words = |from: Kind, key: &str| -> BTreeSet<String> {
             let bodies = self.have.get(&from).into_iter().flat_map(BTreeMap::values);
             bodies.flat_map(|(body, _)| words(body, key)).collect()
@@ -297,51 +201,6 @@ impl Model {
         self.want(Kind::Routes, false);
     }
 
-    fn apply(&mut self, kind: Kind, response: &Response) {
-        let tables: BTreeSet<_> =
-            self.have.entry(Kind::Routes).or_default().keys().cloned().collect();
-        let wanted = self.wanted.get(&kind).cloned().unwrap_or_default();
-        let have = self.have.entry(kind).or_default();
-        if self.protocol == Protocol::Sotw && kind.whole_state() {
-            have.clear();
-        }
-        for resource in response.resources.iter() {
-            let body = String::from_utf8(resource.body().to_bytes().to_vec()).unwrap();
-            let name = resource.name();
-            let known = match kind {
-                Kind::VirtualHost => tables.contains(route_configuration(name)),
-                Kind::Endpoints | Kind::Routes => wanted.contains(name.as_ref()),
-                _ => true,
-            };
-            if known {
-                have.insert(name.clone(), (body, resource.version().to_string()));
-            }
-        }
-        for name in response.removed.iter() {
-            have.remove(name);
-        }
-    }
-
-    /// Nothing that the client uses names what it does not have.
-    fn check(&self) {
-        if !self.strict {
-            return;
-        }
-        let has =
-            |kind: Kind, name: &str| self.have.get(&kind).is_some_and(|h| h.contains_key(name));
-        for kind in [Kind::Listener, Kind::Routes, Kind::VirtualHost] {
-            for (name, (body, _)) in self.have.get(&kind).into_iter().flatten() {
-                for cluster in words(body, "clusters") {
-                    assert!(has(Kind::Cluster, &cluster), "{kind:?} {name}: no cluster {cluster}");
-                    assert!(
-                        has(Kind::Endpoints, &cluster),
-                        "{kind:?} {name}: no endpoints {cluster}"
-                    );
-                }
-            }
-        }
-    }
-
     /// Wants or stops wanting endpoints that nothing needs.
     pub fn toggle(&mut self, random: &mut Random) {
         let name = format!("c{}", random.below(8));
@@ -362,45 +221,6 @@ impl Model {
         }
         panic!("client and server go on for ever");
     }
-
-    /// The client has what the view has, of all that it wants.
-    pub fn converged(&self, worlds: &Worlds, seed: u64) {
-        let snapshot = self.snapshot.as_ref().unwrap();
-        let view = View::new(snapshot, NODE, &self.protocol.lens().into()).unwrap();
-        assert_eq!(view.generation(), worlds.world.generation);
-        for kind in Kind::ALL {
-            if self.protocol == Protocol::Sotw && kind == Kind::VirtualHost {
-                continue;
-            }
-            let wanted = self.names(kind);
-            let tables = self.names(Kind::Routes);
-            let all = view.all(kind).into_iter().filter(|resource| match kind {
-                Kind::Endpoints | Kind::Routes => wanted.contains(resource.name().as_ref()),
-                Kind::VirtualHost => tables.contains(route_configuration(resource.name())),
-                _ => true,
-            });
-            let should: BTreeMap<_, _> =
-                all.map(|r| (r.name().to_string(), r.version().to_string())).collect();
-            let have = self.have.get(&kind).into_iter().flatten();
-            let has: BTreeMap<_, _> = have
-                // In state-of-the-world nobody says that endpoints or routes are gone.
-                .filter(|(name, _)| {
-                    self.protocol == Protocol::Delta
-                        || kind.whole_state()
-                        || should.contains_key(name.as_ref())
-                })
-                .map(|(name, (_, version))| (name.to_string(), version.clone()))
-                .collect();
-            assert_eq!(has, should, "seed {seed}, {kind:?}");
-        }
-    }
-}
-
-/// The words of a key in a body.
-fn words(body: &str, key: &str) -> BTreeSet<String> {
-    let values = body.split(';').filter_map(|part| part.split_once('=')).filter(|(k, _)| *k == key);
-    let names = values.flat_map(|(_, names)| names.split(',')).filter(|name| !name.is_empty());
-    names.map(Into::into).collect()
 }
 
 /// Prints what happens, to look at one run.

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::super::{Kind, Protocol};
-use super::model::{Model, Random, Worlds};
+use super::model::Model;
+use super::worlds::{Random, Worlds};
 
 /// How many runs of each sort; more by hand.
 fn runs() -> u64 {

@@ -1,0 +1,95 @@
+//! What the strict client makes of responses, and what it checks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::order::route_configuration;
+use super::super::{Kind, Protocol, Response, View};
+use super::model::Model;
+use super::world::NODE;
+use super::worlds::Worlds;
+
+impl Model {
+    pub fn apply(&mut self, kind: Kind, response: &Response) {
+        let tables: BTreeSet<_> =
+            self.have.entry(Kind::Routes).or_default().keys().cloned().collect();
+        let wanted = self.wanted.get(&kind).cloned().unwrap_or_default();
+        let have = self.have.entry(kind).or_default();
+        if self.protocol == Protocol::Sotw && kind.whole_state() {
+            have.clear();
+        }
+        for resource in response.resources.iter() {
+            let body = String::from_utf8(resource.body().to_bytes().to_vec()).unwrap();
+            let name = resource.name();
+            let known = match kind {
+                Kind::VirtualHost => tables.contains(route_configuration(name)),
+                Kind::Endpoints | Kind::Routes => wanted.contains(name.as_ref()),
+                _ => true,
+            };
+            if known {
+                have.insert(name.clone(), (body, resource.version().to_string()));
+            }
+        }
+        for name in response.removed.iter() {
+            have.remove(name);
+        }
+    }
+
+    /// Nothing that the client uses names what it does not have.
+    pub fn check(&self) {
+        if !self.strict {
+            return;
+        }
+        let has =
+            |kind: Kind, name: &str| self.have.get(&kind).is_some_and(|h| h.contains_key(name));
+        for kind in [Kind::Listener, Kind::Routes, Kind::VirtualHost] {
+            for (name, (body, _)) in self.have.get(&kind).into_iter().flatten() {
+                for cluster in words(body, "clusters") {
+                    assert!(has(Kind::Cluster, &cluster), "{kind:?} {name}: no cluster {cluster}");
+                    assert!(
+                        has(Kind::Endpoints, &cluster),
+                        "{kind:?} {name}: no endpoints {cluster}"
+                    );
+                }
+            }
+        }
+    }
+
+    /// The client has what the view has, of all that it wants.
+    pub fn converged(&self, worlds: &Worlds, seed: u64) {
+        let snapshot = self.snapshot.as_ref().unwrap();
+        let view = View::new(snapshot, NODE, &self.protocol.lens().into()).unwrap();
+        assert_eq!(view.generation(), worlds.world.generation);
+        for kind in Kind::ALL {
+            if self.protocol == Protocol::Sotw && kind == Kind::VirtualHost {
+                continue;
+            }
+            let wanted = self.names(kind);
+            let tables = self.names(Kind::Routes);
+            let all = view.all(kind).into_iter().filter(|resource| match kind {
+                Kind::Endpoints | Kind::Routes => wanted.contains(resource.name().as_ref()),
+                Kind::VirtualHost => tables.contains(route_configuration(resource.name())),
+                _ => true,
+            });
+            let should: BTreeMap<_, _> =
+                all.map(|r| (r.name().to_string(), r.version().to_string())).collect();
+            let have = self.have.get(&kind).into_iter().flatten();
+            let has: BTreeMap<_, _> = have
+                // In state-of-the-world nobody says that endpoints or routes are gone.
+                .filter(|(name, _)| {
+                    self.protocol == Protocol::Delta
+                        || kind.whole_state()
+                        || should.contains_key(name.as_ref())
+                })
+                .map(|(name, (_, version))| (name.to_string(), version.clone()))
+                .collect();
+            assert_eq!(has, should, "seed {seed}, {kind:?}");
+        }
+    }
+}
+
+/// The words of a key in a body.
+pub fn words(body: &str, key: &str) -> BTreeSet<String> {
+    let values = body.split(';').filter_map(|part| part.split_once('=')).filter(|(k, _)| *k == key);
+    let names = values.flat_map(|(_, names)| names.split(',')).filter(|name| !name.is_empty());
+    names.map(Into::into).collect()
+}
