@@ -28,9 +28,10 @@ const QUEUE: usize = 64;
 pub async fn serve(options: Options) -> Result<()> {
     // Before anything else, so that a signal during the start is not lost.
     let stop = stopped().context("signals")?;
-    let listeners = listeners(&options).await?;
+    // The folder first: where there is none, nothing is bound or said to be served.
     let (updates, queued) = mpsc::channel(QUEUE);
     let follow = folder::watch(options.manifests.clone(), updates)?;
+    let listeners = listeners(&options).await?;
 
     let store = Arc::new(Store::default());
     let version = concat!("aether/", env!("CARGO_PKG_VERSION"));

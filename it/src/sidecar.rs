@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::aether::{Aether, Over};
 use crate::client::{self, Answer};
-use crate::envoy::Envoy;
+use crate::envoy::{Envoy, PASSTHROUGH};
 use crate::net::{Net, Pod, Redirect};
 
 /// A pod with redirection rules and an Envoy that gets its configuration from [`Aether`].
@@ -72,6 +72,15 @@ impl Sidecar {
         };
         crate::eventually(name, limit, ask).await
     }
+}
+
+/// A pod without any control plane, whose Envoy passes on what these rules redirect to it.
+pub async fn passing(net: &Net, redirect: &Redirect, limit: Duration) -> Result<(Pod, Envoy)> {
+    let pod = net.pod()?;
+    pod.redirect(redirect)?;
+    let mut envoy = Envoy::start(&pod, PASSTHROUGH)?;
+    envoy.ready(limit).await?;
+    Ok((pod, envoy))
 }
 
 impl Display for Sidecar {

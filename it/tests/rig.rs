@@ -8,19 +8,11 @@ use std::time::Duration;
 use it::backend::{self, DnsBackend, Http1Backend, Zone};
 use it::client;
 use it::envoy::{Envoy, PASSTHROUGH, validate};
-use it::net::{DNS_PORT, Mode, Net, Pod, Redirect};
+use it::net::{DNS_PORT, Mode, Net, Redirect};
+use it::sidecar::passing;
 use tokio::net::TcpStream;
 
 const SOON: Duration = Duration::from_secs(20);
-
-/// Makes a pod whose Envoy passes on what is redirected.
-async fn captured(net: &Net, redirect: &Redirect) -> (Pod, Envoy) {
-    let pod = net.pod().unwrap();
-    pod.redirect(redirect).unwrap();
-    let mut envoy = Envoy::start(&pod, PASSTHROUGH).unwrap();
-    envoy.ready(SOON).await.unwrap();
-    (pod, envoy)
-}
 
 /// What of a pod's connections its Envoy has seen.
 async fn seen(envoy: &Envoy) -> u64 {
@@ -34,7 +26,7 @@ async fn everything_is_redirected_in_both_families_and_envoy_itself_is_not() {
     let v4 = Http1Backend::named(server.netns(), server.at(80).unwrap(), "four").await.unwrap();
     let v6_address = SocketAddr::new(server.v6().unwrap(), 80);
     let v6 = Http1Backend::named(server.netns(), v6_address, "six").await.unwrap();
-    let (pod, envoy) = captured(&net, &Redirect::new(Mode::All)).await;
+    let (pod, envoy) = passing(&net, &Redirect::new(Mode::All), SOON).await.unwrap();
 
     for (n, (backend, name)) in [(&v4, "four"), (&v6, "six")].into_iter().enumerate() {
         let address = backend.address();
@@ -69,7 +61,7 @@ async fn what_the_rules_exclude_goes_its_own_way() {
     let redirect = Redirect::new(Mode::All)
         .exclude_ports(3306..=3306)
         .exclude_range("198.51.100.0".parse().unwrap(), 24);
-    let (pod, envoy) = captured(&net, &redirect).await;
+    let (pod, envoy) = passing(&net, &redirect, SOON).await.unwrap();
     let own = backend::echo(pod.netns(), "127.0.0.1:9000".parse().unwrap()).await.unwrap();
 
     for backend in [&excluded_port, &excluded_range] {
@@ -94,7 +86,7 @@ async fn scoped_mode_redirects_the_mesh_port_alone() {
     let plain = Http1Backend::named(server.netns(), server.at(80).unwrap(), "plain").await.unwrap();
     let mesh =
         Http1Backend::named(server.netns(), server.at(18081).unwrap(), "mesh").await.unwrap();
-    let (pod, envoy) = captured(&net, &Redirect::new(Mode::Scoped)).await;
+    let (pod, envoy) = passing(&net, &Redirect::new(Mode::Scoped), SOON).await.unwrap();
     for (backend, expected) in [(&plain, 0), (&mesh, 1)] {
         let address = backend.address();
         pod.run(async move { client::get(address, "x", "/").await }).await.unwrap();

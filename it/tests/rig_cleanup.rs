@@ -7,20 +7,11 @@ use std::io::BufRead;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use it::envoy::{Envoy, PASSTHROUGH};
-use it::net::{Mode, Net, Pod, Redirect};
+use it::net::{Mode, Net, Redirect};
+use it::sidecar::passing;
 use tokio::net::{TcpListener, TcpStream};
 
 const SOON: Duration = Duration::from_secs(20);
-
-/// Makes a pod whose Envoy passes on what is redirected.
-async fn captured(net: &Net, redirect: &Redirect) -> (Pod, Envoy) {
-    let pod = net.pod().unwrap();
-    pod.redirect(redirect).unwrap();
-    let mut envoy = Envoy::start(&pod, PASSTHROUGH).unwrap();
-    envoy.ready(SOON).await.unwrap();
-    (pod, envoy)
-}
 
 /// The network namespaces and folders there are that bear our process id.
 fn ours() -> BTreeSet<String> {
@@ -36,7 +27,7 @@ fn ours() -> BTreeSet<String> {
 #[tokio::test]
 async fn nothing_is_left_behind() {
     let net = Net::new().unwrap();
-    let (pod, mut envoy) = captured(&net, &Redirect::new(Mode::All)).await;
+    let (pod, mut envoy) = passing(&net, &Redirect::new(Mode::All), SOON).await.unwrap();
     let names = [pod.netns().name().to_owned(), net.node().name().to_owned()];
     let folders = ours().into_iter().filter(|name| name.starts_with("aether-it-")).count();
     assert!(folders > 0 && names.iter().all(|name| ours().contains(name)));
@@ -59,7 +50,7 @@ async fn nothing_is_left_behind() {
 #[ignore = "a part of another test, which runs it"]
 async fn a_rig_that_waits_to_be_killed() {
     let net = Net::new().unwrap();
-    let (pod, mut envoy) = captured(&net, &Redirect::new(Mode::All)).await;
+    let (pod, mut envoy) = passing(&net, &Redirect::new(Mode::All), SOON).await.unwrap();
     println!("\nup {} {}", envoy.process().id(), pod.netns().name());
     tokio::time::sleep(Duration::from_mins(1)).await;
 }

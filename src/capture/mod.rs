@@ -1,6 +1,6 @@
 //! The reconciler: objects to projection to snapshot.
 //!
-//! [`Reconciler`] decides and [`run`] acts: it takes what a source has queued, all at once, and
+//! [`Reconciler`] decides and [`spawn`] acts: it takes what a source has queued, all at once, and
 //! publishes what came of it. Quick when quiet, batching under load, with no fixed delay.
 
 mod reconciler;
@@ -9,4 +9,4 @@ mod task;
 mod tests;
 
 pub use reconciler::{Outcome, Reconciler};
-pub use task::{run, spawn};
+pub use task::spawn;

@@ -77,11 +77,6 @@ impl Reconciler {
         Outcome { snapshot, appeared, vanished }
     }
 
-    /// All that is wrong as of the last round, sorted.
-    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
-        self.findings.iter()
-    }
-
     /// The projection of the last round.
     pub fn projection(&self) -> Option<&Projection> {
         self.projection.as_ref()

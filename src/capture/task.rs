@@ -13,7 +13,8 @@ use crate::model::{Finding, Severity};
 use crate::source::Update;
 use crate::xds::Snapshot;
 
-/// Runs [`run`] on a thread of its own: reconciling is work, and no stream should wait for it.
+/// Reconciles on a thread of its own, since it is work, and no stream should wait for it: takes
+/// updates until their sender is gone, and publishes what comes of them.
 ///
 /// # Errors
 /// Where the system gives no thread.
@@ -28,7 +29,7 @@ pub fn spawn(
 
 /// Takes updates until their sender is gone: all that have queued, then one round of work. A round
 /// that panics is reported and leaves what is served as it is; the next update is tried anew.
-pub fn run(
+fn run(
     mut reconciler: Reconciler,
     mut updates: Receiver<Update>,
     mut publish: impl FnMut(Arc<Snapshot>),

@@ -7,14 +7,11 @@ use std::sync::Arc;
 use anyhow::Result;
 
 use crate::capture::Reconciler;
-use crate::index::{self, Change, Object};
+use crate::index::{self, Change, MANAGED, Object};
 use crate::model::{Finding, PodKey, Projection};
 use crate::source::folder;
 use crate::translate;
 use crate::xds::Snapshot;
-
-/// The label that puts a pod into the mesh.
-const MANAGED: &str = "aether.io/managed";
 
 /// What became of the objects.
 #[derive(Debug)]

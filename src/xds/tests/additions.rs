@@ -5,12 +5,7 @@ use std::time::Duration;
 use super::super::{Kind, Response};
 use super::rig::{Rig, expect};
 use super::warm::{delta, settle, sotw};
-
-const CDS: Kind = Kind::Cluster;
-const EDS: Kind = Kind::Endpoints;
-const LDS: Kind = Kind::Listener;
-const RDS: Kind = Kind::Routes;
-const VHDS: Kind = Kind::VirtualHost;
+use super::world::{CDS, EDS, LDS, RDS, VHDS};
 
 #[test]
 fn s19_clusters_and_endpoints_go_before_what_names_them() {

@@ -2,12 +2,7 @@
 
 use super::super::{Kind, Version};
 use super::rig::{Rig, body, expect, one};
-use super::world::World;
-
-const CDS: Kind = Kind::Cluster;
-const EDS: Kind = Kind::Endpoints;
-const LDS: Kind = Kind::Listener;
-const RDS: Kind = Kind::Routes;
+use super::world::{CDS, EDS, LDS, RDS, World};
 
 fn version(body: &str) -> String {
     Version::of(&bytes::Bytes::copy_from_slice(body.as_bytes()).into()).to_string()

@@ -11,13 +11,10 @@ use pb::discovery::v3::{DeltaDiscoveryRequest, DiscoveryRequest};
 use tonic::Code;
 use tonic::transport::Channel;
 
-use super::super::{Kind, Store};
+use super::super::Store;
 use super::served::{Served, named};
 use super::wire::{ask, subscribe, wire, world};
-use super::world::World;
-
-const CDS: Kind = Kind::Cluster;
-const EDS: Kind = Kind::Endpoints;
+use super::world::{CDS, EDS, World};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s25_everything_of_a_stream_dies_with_it() {

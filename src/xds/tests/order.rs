@@ -1,15 +1,9 @@
 //! What belongs together: statements 20 to 22.
 
-use super::super::{Kind, Version};
+use super::super::Version;
 use super::rig::{Rig, expect, one, said};
 use super::warm::{delta, settle, sotw};
-use super::world::World;
-
-const CDS: Kind = Kind::Cluster;
-const EDS: Kind = Kind::Endpoints;
-const LDS: Kind = Kind::Listener;
-const RDS: Kind = Kind::Routes;
-const VHDS: Kind = Kind::VirtualHost;
+use super::world::{CDS, EDS, LDS, RDS, VHDS, World};
 
 #[test]
 fn s20_a_changed_cluster_is_followed_by_its_endpoints() {

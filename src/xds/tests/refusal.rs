@@ -2,12 +2,7 @@
 
 use super::super::{Heard, Kind};
 use super::rig::{Rig, expect, one};
-use super::world::World;
-
-const CDS: Kind = Kind::Cluster;
-const EDS: Kind = Kind::Endpoints;
-const LDS: Kind = Kind::Listener;
-const RDS: Kind = Kind::Routes;
+use super::world::{CDS, EDS, LDS, RDS, World};
 
 #[test]
 fn s06_a_refused_type_goes_again_only_when_its_content_changes() {

@@ -2,15 +2,10 @@
 
 use std::time::Duration;
 
-use super::super::{Kind, Version};
+use super::super::Version;
 use super::rig::{Rig, expect, one};
 use super::warm::{delta, settle, sotw};
-
-const CDS: Kind = Kind::Cluster;
-const EDS: Kind = Kind::Endpoints;
-const LDS: Kind = Kind::Listener;
-const RDS: Kind = Kind::Routes;
-const VHDS: Kind = Kind::VirtualHost;
+use super::world::{CDS, EDS, LDS, RDS, VHDS};
 
 #[test]
 fn s19_a_cluster_goes_after_what_named_it_was_accepted() {

@@ -1,13 +1,7 @@
 //! State of the world: statements 6 to 12.
 
-use super::super::Kind;
 use super::rig::{Rig, expect, one};
-use super::world::World;
-
-const CDS: Kind = Kind::Cluster;
-const EDS: Kind = Kind::Endpoints;
-const LDS: Kind = Kind::Listener;
-const RDS: Kind = Kind::Routes;
+use super::world::{CDS, EDS, LDS, RDS, World};
 
 #[test]
 fn s06_ack_is_answered_with_silence() {

@@ -2,10 +2,7 @@
 
 use super::super::{Fault, Heard, Kind, Protocol, Request, Wants};
 use super::rig::{Rig, expect, one};
-use super::world::{NODE, World};
-
-const CDS: Kind = Kind::Cluster;
-const LDS: Kind = Kind::Listener;
+use super::world::{CDS, LDS, NODE, World};
 
 fn world() -> World {
     let mut world = World::default();

@@ -3,12 +3,9 @@
 
 use std::time::Duration;
 
-use super::super::{Kind, Protocol};
+use super::super::Protocol;
 use super::rig::{Rig, said};
-use super::world::World;
-
-const CDS: Kind = Kind::Cluster;
-const EDS: Kind = Kind::Endpoints;
+use super::world::{CDS, EDS, World};
 
 /// A client that has cluster `a`, was sent `b`, and does not answer: `b` is not warm.
 fn warming(protocol: Protocol) -> (World, Rig) {

@@ -4,11 +4,7 @@ use std::time::Duration;
 
 use super::super::{Kind, Protocol, Response};
 use super::rig::{Rig, expect};
-use super::world::World;
-
-const LDS: Kind = Kind::Listener;
-const RDS: Kind = Kind::Routes;
-const VHDS: Kind = Kind::VirtualHost;
+use super::world::{LDS, RDS, VHDS, World};
 
 /// A stream as an Envoy has it when it is warm: everything subscribed and acknowledged.
 pub fn warm(rig: &mut Rig) {

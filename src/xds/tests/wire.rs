@@ -14,11 +14,7 @@ use tonic::transport::Channel;
 
 use super::super::Kind;
 use super::served::{PLANE, Served, node};
-use super::world::World;
-
-const CDS: Kind = Kind::Cluster;
-const EDS: Kind = Kind::Endpoints;
-const LDS: Kind = Kind::Listener;
+use super::world::{CDS, EDS, LDS, World};
 
 pub type Wire<T> = (mpsc::UnboundedSender<T>, UnboundedReceiverStream<T>);
 

@@ -7,6 +7,12 @@ use bytes::Bytes;
 
 use super::super::{Entry, Group, Kind, Layer, NodeSpec, Resource, Snapshot, Store, Table};
 
+pub const CDS: Kind = Kind::Cluster;
+pub const EDS: Kind = Kind::Endpoints;
+pub const LDS: Kind = Kind::Listener;
+pub const RDS: Kind = Kind::Routes;
+pub const VHDS: Kind = Kind::VirtualHost;
+
 /// The node that the world knows.
 pub const NODE: &str = "pod/shop/cart";
 
