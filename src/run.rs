@@ -30,7 +30,10 @@ pub async fn serve(options: Options) -> Result<()> {
     let stop = stopped().context("signals")?;
     // The folder first: where there is none, nothing is bound or said to be served.
     let (updates, queued) = mpsc::channel(QUEUE);
-    let follow = folder::watch(options.manifests.clone(), updates)?;
+    let crate::cli::options::Objects::Folder(folder) = options.objects.clone() else {
+        anyhow::bail!("not yet")
+    };
+    let follow = folder::watch(folder, updates)?;
     let listeners = listeners(&options).await?;
 
     let store = Arc::new(Store::default());

@@ -26,7 +26,7 @@ const MAY_NAME: [(&str, &[&str]); 9] = [
     ("descriptors", &[]),
     ("xds", &[]),
     ("index", &["model"]),
-    ("source", &["model", "index"]),
+    ("source", &["model", "health", "index"]),
     ("translate", &["model", "xds"]),
     ("capture", &["model", "index", "source", "translate", "xds"]),
     // The commands read settings and results; what is to be done they leave to `run`.

@@ -1,15 +1,15 @@
 //! Objects read once and brought all the way to a snapshot, for the commands that only look.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
 
 use crate::capture::Reconciler;
+use crate::cli::options::Objects;
 use crate::index::{self, Change, MANAGED, Object};
 use crate::model::{Finding, PodKey, Projection};
-use crate::source::folder;
+use crate::source::{Update, folder, kubernetes};
 use crate::translate;
 use crate::xds::Snapshot;
 
@@ -26,16 +26,17 @@ pub struct Once {
     pub pods: BTreeMap<PodKey, Option<String>>,
 }
 
-/// Reads a folder of manifests once.
+/// Reads all objects once.
 ///
 /// # Errors
-/// Where the folder cannot be read at all; what is wrong inside it is among the findings.
+/// Where the folder or the API server cannot be read at all; what is wrong with objects is among
+/// the findings.
 pub fn once(
-    manifests: &Path,
+    objects: &Objects,
     translate: translate::Settings,
     index: index::Settings,
 ) -> Result<Once> {
-    let update = folder::load(manifests)?;
+    let update = update(objects)?;
     let mut pods = BTreeMap::new();
     for change in &update.changes {
         if let Change::Put { id, object: Object::Pod(pod), .. } = change {
@@ -55,4 +56,19 @@ pub fn once(
         findings: outcome.appeared,
         pods,
     })
+}
+
+fn update(objects: &Objects) -> Result<Update> {
+    match objects {
+        Objects::Folder(folder) => Ok(folder::load(folder)?),
+        Objects::ApiServer { kubeconfig, context } => {
+            let access =
+                kubernetes::Access { kubeconfig: kubeconfig.clone(), context: context.clone() };
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(async {
+                let connection = kubernetes::connect(&access).await?;
+                Ok(kubernetes::load(&connection).await?)
+            })
+        }
+    }
 }
