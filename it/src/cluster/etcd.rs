@@ -25,19 +25,17 @@ impl Cluster {
         self.etcd().signal(Signal::SIGCONT)
     }
 
-    /// Forgets all history of the datastore: a list that continues an older one is answered by 410 `Expired`.
-    ///
-    /// A watch is answered from the API server's own memory as long as that reaches back, which compaction does not
-    /// change: see [`Cluster::expire_watches`].
+    /// Forgets all history of the datastore. The API server's own memory of it, from which it answers watches and
+    /// lists in pages, is not changed by that: see [`Cluster::expire`].
     pub async fn compact(&self) -> Result<()> {
         let revision = self.revision().await?;
         let order = json!({"revision": revision, "physical": true});
         self.ask_etcd("/v3/kv/compaction", &order).await.map(drop)
     }
 
-    /// Makes sure that a watch from any resourceVersion of before is answered by 410: compacts, then restarts the API
-    /// server, whose memory begins anew.
-    pub async fn expire_watches(&self) -> Result<()> {
+    /// Makes sure that nobody can go on from before: a watch from an older resourceVersion and the next page of an older
+    /// list are answered by 410. Compacts, and restarts the API server, whose memory begins anew.
+    pub async fn expire(&self) -> Result<()> {
         self.compact().await?;
         self.stop_api_server()?;
         self.start_api_server().await
