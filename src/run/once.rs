@@ -9,9 +9,10 @@ use crate::capture::Reconciler;
 use crate::cli::options::Objects;
 use crate::index::{self, Change, MANAGED, Object};
 use crate::model::{Finding, PodKey, Projection};
-use crate::source::{Update, folder, kubernetes};
 use crate::translate;
 use crate::xds::Snapshot;
+
+use super::objects::load;
 
 /// What became of the objects.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ pub fn once(
     translate: translate::Settings,
     index: index::Settings,
 ) -> Result<Once> {
-    let update = update(objects)?;
+    let update = load(objects)?;
     let mut pods = BTreeMap::new();
     for change in &update.changes {
         if let Change::Put { id, object: Object::Pod(pod), .. } = change {
@@ -56,19 +57,4 @@ pub fn once(
         findings: outcome.appeared,
         pods,
     })
-}
-
-fn update(objects: &Objects) -> Result<Update> {
-    match objects {
-        Objects::Folder(folder) => Ok(folder::load(folder)?),
-        Objects::ApiServer { kubeconfig, context } => {
-            let access =
-                kubernetes::Access { kubeconfig: kubeconfig.clone(), context: context.clone() };
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            runtime.block_on(async {
-                let connection = kubernetes::connect(&access).await?;
-                Ok(kubernetes::load(&connection).await?)
-            })
-        }
-    }
 }
