@@ -16,6 +16,7 @@ pub mod cluster;
 pub mod command;
 pub mod counters;
 pub mod envoy;
+pub mod helm;
 pub mod large;
 pub mod latency;
 pub mod load;
