@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
+use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -11,7 +11,7 @@ use nix::sys::signal::Signal;
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 
-use crate::process::{Process, Spec};
+use crate::process::{Process, Spec, output};
 use crate::wire::Wire;
 use crate::{eventually, places};
 
@@ -42,6 +42,13 @@ impl Plane {
     /// Where it serves xDS.
     pub fn socket(&self) -> &Path {
         &self.socket
+    }
+
+    /// A bootstrap for the Envoy of this node id, as `aether bootstrap` prints it.
+    pub fn bootstrap(&self, node: &str) -> Result<String> {
+        let mut command = Command::new(&self.spec.program);
+        command.args(["bootstrap", "--node", node, "--xds-socket"]).arg(&self.socket);
+        output(&mut command)
     }
 
     /// What it wrote so far.
