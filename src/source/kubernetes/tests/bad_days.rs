@@ -141,6 +141,27 @@ async fn a_permission_that_is_withdrawn_is_said_and_costs_nothing_that_is_known(
 }
 
 #[tokio::test]
+async fn an_event_that_cannot_be_understood_is_not_lost() {
+    let fake = Fake::default();
+    world(&fake);
+    // In the first list: half of it would look as if objects were gone.
+    fake.set(|fake| *fake.garbles = true);
+    let mut source = following(&fake);
+    assert_eq!(words(&source.update().await).len(), 3);
+    // In a watch: the change is told by a new list.
+    fake.garble("pods");
+    fake.put("pods", pod("a", "10.0.0.9"));
+    assert_eq!(words(&source.update().await), ["+Pod a"]);
+    // And in a list that takes the place of another.
+    fake.set(|fake| *fake.garbles = true);
+    fake.garble("pods");
+    source.silence().await;
+    fake.delete("pods", "shop", "b");
+    assert_eq!(words(&source.update().await), ["-Pod b"]);
+    source.says(|state| *state == State::Ready).await;
+}
+
+#[tokio::test]
 async fn it_ends_with_its_receiver() {
     let fake = Fake::default();
     let mut source = following(&fake);

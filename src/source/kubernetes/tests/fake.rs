@@ -30,6 +30,8 @@ struct Inside {
     pub pages_alone: bool,
     /// Whether a watch that goes on is told that it cannot.
     pub forgets: bool,
+    /// Whether the next list that is streamed holds something that is no JSON.
+    pub garbles: bool,
     /// Whether nothing answers.
     pub away: bool,
     /// Whether watches end as soon as they are begun.
@@ -45,6 +47,7 @@ impl Fake {
             forbidden: &mut inside.forbidden,
             pages_alone: &mut inside.pages_alone,
             forgets: &mut inside.forgets,
+            garbles: &mut inside.garbles,
             away: &mut inside.away,
             hangs_up: &mut inside.hangs_up,
         });
@@ -74,6 +77,11 @@ impl Fake {
     /// Ends every watch.
     pub(super) fn cut(&self) {
         self.0.lock().unwrap().watches.clear();
+    }
+
+    /// Tells whoever watches something that is no JSON.
+    pub(super) fn garble(&self, resource: &str) {
+        self.0.lock().unwrap().tell(resource, json!({ "garbled": true }));
     }
 
     pub(super) fn requests(&self) -> Vec<String> {
@@ -117,6 +125,9 @@ impl Fake {
         }
         let mut first = Vec::new();
         if streams {
+            if std::mem::take(&mut inside.garbles) {
+                first.push(json!({ "garbled": true }));
+            }
             let objects = inside.objects.get(&resource).into_iter().flat_map(BTreeMap::values);
             first.extend(objects.map(|o| json!({ "type": "ADDED", "object": o })));
             let meta = json!({ "resourceVersion": inside.version.to_string(), "annotations": { "k8s.io/initial-events-end": "true" } });
@@ -130,8 +141,15 @@ impl Fake {
         }
         let told = stream::unfold(receiver, async |mut r| r.recv().await.map(|told| (told, r)));
         let lines = stream::iter(first).chain(told).map(move |told| {
-            let told = if metadata_only { partial_event(told) } else { told };
-            Ok(http_body::Frame::data(Bytes::from(format!("{told}\n"))))
+            let object = if metadata_only { partial_event(&told) } else { told["object"].clone() };
+            // As an API server writes it: the type first.
+            let line = format!("{{\"type\":{},\"object\":{object}}}\n", told["type"]);
+            let line = if told["garbled"] == true {
+                "{\"type\":\"ADDED\",\"object\":}\n".to_owned()
+            } else {
+                line
+            };
+            Ok(http_body::Frame::data(Bytes::from(line)))
         });
         Ok(Response::new(BodyExt::boxed_unsync(StreamBody::new(lines))))
     }
@@ -142,6 +160,7 @@ pub(super) struct Settings<'a> {
     pub forbidden: &'a mut BTreeSet<(&'static str, &'static str)>,
     pub pages_alone: &'a mut bool,
     pub forgets: &'a mut bool,
+    pub garbles: &'a mut bool,
     pub away: &'a mut bool,
     pub hangs_up: &'a mut bool,
 }
@@ -180,11 +199,11 @@ fn partial(object: &Value) -> Value {
     json!({ "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"] })
 }
 
-fn partial_event(mut event: Value) -> Value {
-    if matches!(event["type"].as_str(), Some("ADDED" | "MODIFIED" | "DELETED")) {
-        event["object"] = partial(&event["object"]);
+fn partial_event(event: &Value) -> Value {
+    match event["type"].as_str() {
+        Some("ADDED" | "MODIFIED" | "DELETED") => partial(&event["object"]),
+        _ => event["object"].clone(),
     }
-    event
 }
 
 fn failure(code: u16, reason: &str, message: &str) -> Answer {
