@@ -85,35 +85,41 @@ async fn churn(busy: &Busy, steps: Vec<Step>) -> Result<Instant> {
     Ok(Instant::now())
 }
 
-/// Waits until a caller has loaded what `render` says of the folder, all of it warm; how long that took.
-async fn settles(busy: &Busy, n: usize, last: Instant) -> Result<Duration> {
-    let node = format!("pod/{NAMESPACE}/caller-{n}");
-    let rendered = Loaded::rendered(busy.world.path(), &node, &[])?;
-    let caller = &busy.callers[n];
-    let left = (last + SETTLED).saturating_duration_since(Instant::now());
-    agrees(&caller.envoy, &rendered, left).await.with_context(|| format!("{:?}", caller.speaks))?;
-    Ok(last.elapsed())
+/// Waits until both callers have loaded what `render` says of the folder, all of it warm; how long that took.
+async fn settle(busy: &Busy, last: Instant) -> Result<[Duration; 2]> {
+    let rendered =
+        |n| Loaded::rendered(busy.world.path(), &format!("pod/{NAMESPACE}/caller-{n}"), &[]);
+    let rendered = [rendered(0)?, rendered(1)?];
+    let settles = async |n: usize| {
+        let Caller { envoy, speaks, .. } = &busy.callers[n];
+        let left = (last + SETTLED).saturating_duration_since(Instant::now());
+        agrees(envoy, &rendered[n], left).await.with_context(|| format!("{speaks:?}"))?;
+        Ok(last.elapsed())
+    };
+    let (delta, sotw) = tokio::join!(settles(0), settles(1));
+    Ok([delta?, sotw?])
 }
 
-/// The versions of what an Envoy holds: of each cluster, and over the state of the world of the last answers about
-/// clusters and listeners, too. (A listener whose chains alone changed shows its first version for ever, and over delta
-/// an answer has that of the moment; what listeners and endpoints hold is compared with `render`.)
+/// The versions of what an Envoy holds: over delta of each cluster, over the state of the world of the last answers
+/// about clusters and listeners. (A listener whose chains alone changed shows its first version for ever; what
+/// listeners and endpoints hold is compared with `render`.)
 async fn versions(envoy: &Envoy, speaks: Speaks) -> Result<BTreeMap<String, String>> {
-    let holds = Holdings::of(envoy).await?;
     let mut versions = BTreeMap::new();
-    for name in holds.names("cluster") {
-        let key = format!("cluster {name}");
-        let version = holds.get(&key).and_then(|one| one.get("version_info")?.as_str());
-        versions.insert(key.clone(), version.with_context(|| format!("{key}: none"))?.to_owned());
-    }
-    ensure!(versions.len() > 30, "{versions:?}");
     if speaks == Speaks::Sotw {
         for name in ["cluster_manager.cds.version", "listener_manager.lds.version"] {
             let version = envoy.stat(name).await?;
             ensure!(version != 0, "{name} is 0");
             versions.insert(name.to_owned(), version.to_string());
         }
+        return Ok(versions);
     }
+    let holds = Holdings::of(envoy).await?;
+    for name in holds.names("cluster") {
+        let key = format!("cluster {name}");
+        let version = holds.get(&key).and_then(|one| one.get("version_info")?.as_str());
+        versions.insert(key.clone(), version.with_context(|| format!("{key}: none"))?.to_owned());
+    }
+    ensure!(versions.len() > 30, "{versions:?}");
     Ok(versions)
 }
 
@@ -152,16 +158,11 @@ async fn services_that_come_and_go_at_once_leave_nothing_behind() {
     let mut rng = Rng::with_seed(seed);
     for (round, (count, gaps)) in ROUNDS.into_iter().enumerate() {
         let last = churn(&busy, steps(&mut rng, count, gaps)).await.unwrap();
-        for n in 0..callers.len() {
-            let settled = settles(&busy, n, last).await;
-            let settled = settled.unwrap_or_else(|error| {
-                panic!(
-                    "round {round} of AETHER_IT_CHURN={seed}: {error:#}\n{}",
-                    it::process::tail(&busy.aether.log(), 40)
-                )
-            });
-            println!("round {round}, {:?}: all loaded within {settled:.1?}", callers[n]);
-        }
+        let settled = settle(&busy, last).await.unwrap_or_else(|error| {
+            let log = it::process::tail(&busy.aether.log(), 40);
+            panic!("round {round} of AETHER_IT_CHURN={seed}: {error:#}\n{log}")
+        });
+        println!("round {round}: all loaded and warm within {settled:.1?}");
     }
     for (n, (caller, before)) in busy.callers.iter().zip(&before).enumerate() {
         is_current(&busy, n).await.unwrap();

@@ -169,7 +169,14 @@ impl Session {
     /// unique on the stream, so that an answer under another type's URL finds it too (statement 7).
     fn land(&mut self, nonce: Nonce) -> Option<(Flight, &mut Subscription)> {
         let Nonce::Of(nonce) = nonce else { return None };
-        self.subs.values_mut().find_map(|sub| Some((sub.flights.land(nonce)?, sub)))
+        let sotw = self.protocol == Protocol::Sotw;
+        self.subs.values_mut().find_map(|sub| {
+            let flight = sub.flights.land(nonce)?;
+            if sotw {
+                sub.flights.supersede(nonce);
+            }
+            Some((flight, sub))
+        })
     }
 
     fn accepted(&mut self, nonce: Nonce) {
