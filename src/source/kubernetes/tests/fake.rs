@@ -24,6 +24,8 @@ struct Inside {
     /// By resource, then namespace and name.
     objects: BTreeMap<String, BTreeMap<String, Value>>,
     watches: Vec<(String, mpsc::UnboundedSender<Value>)>,
+    /// What a watch that goes on from a version is told of the time since.
+    history: Vec<(u64, String, Value)>,
     /// Verbs and resources that are forbidden.
     pub forbidden: BTreeSet<(&'static str, &'static str)>,
     /// Whether a list may come by a watch.
@@ -81,7 +83,9 @@ impl Fake {
 
     /// Tells whoever watches something that is no JSON.
     pub(super) fn garble(&self, resource: &str) {
-        self.0.lock().unwrap().tell(resource, json!({ "garbled": true }));
+        let mut inside = self.0.lock().unwrap();
+        inside.tell(resource, json!({ "garbled": true }));
+        inside.history.pop();
     }
 
     pub(super) fn requests(&self) -> Vec<String> {
@@ -134,6 +138,11 @@ impl Fake {
             first.push(json!({ "type": "BOOKMARK", "object": { "apiVersion": "v1", "kind": "X", "metadata": meta } }));
         } else if std::mem::take(&mut inside.forgets) {
             first.push(json!({ "type": "ERROR", "object": { "code": 410, "reason": "Expired", "message": "too old" } }));
+        } else {
+            let since: u64 = query["resourceVersion"].parse().unwrap();
+            let history = inside.history.iter();
+            let missed = history.filter(|(at, of, _)| *at > since && *of == resource);
+            first.extend(missed.map(|(_, _, event)| event.clone()));
         }
         let (sender, receiver) = mpsc::unbounded_channel();
         if !inside.hangs_up {
@@ -167,6 +176,7 @@ pub(super) struct Settings<'a> {
 
 impl Inside {
     fn tell(&mut self, resource: &str, event: Value) {
+        self.history.push((self.version, resource.to_owned(), event.clone()));
         let to = self.watches.iter().filter(|(of, _)| of == resource);
         to.for_each(|(_, watch)| drop(watch.send(event.clone())));
     }
