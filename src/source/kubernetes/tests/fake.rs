@@ -27,32 +27,45 @@ struct Inside {
     /// What a watch that goes on from a version is told of the time since.
     history: Vec<(u64, String, Value)>,
     /// Verbs and resources that are forbidden.
-    pub forbidden: BTreeSet<(&'static str, &'static str)>,
-    /// Whether a list may come by a watch.
-    pub pages_alone: bool,
-    /// Whether a watch that goes on is told that it cannot.
-    pub forgets: bool,
-    /// Whether the next list that is streamed holds something that is no JSON.
-    pub garbles: bool,
-    /// Whether nothing answers.
-    pub away: bool,
-    /// Whether watches end as soon as they are begun.
-    pub hangs_up: bool,
-    pub requests: Vec<String>,
+    forbidden: BTreeSet<(&'static str, &'static str)>,
+    faults: BTreeSet<Fault>,
+    requests: Vec<String>,
+}
+
+/// What may be wrong with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fault {
+    /// A list does not come by a watch.
+    PagesAlone,
+    /// The next watch that goes on is told that it cannot.
+    Forgets,
+    /// The next list that is streamed holds something that is no JSON.
+    Garbles,
+    /// Nothing answers.
+    Away,
+    /// Watches end as soon as they are begun.
+    HangsUp,
 }
 
 impl Fake {
-    pub(super) fn set(&self, change: impl FnOnce(&mut Settings<'_>)) {
-        let mut inside = self.0.lock().unwrap();
-        let inside = &mut *inside;
-        change(&mut Settings {
-            forbidden: &mut inside.forbidden,
-            pages_alone: &mut inside.pages_alone,
-            forgets: &mut inside.forgets,
-            garbles: &mut inside.garbles,
-            away: &mut inside.away,
-            hangs_up: &mut inside.hangs_up,
-        });
+    /// From now on this is wrong with it.
+    pub(super) fn with(&self, fault: Fault) {
+        self.0.lock().unwrap().faults.insert(fault);
+    }
+
+    /// This is wrong no more.
+    pub(super) fn without(&self, fault: Fault) {
+        self.0.lock().unwrap().faults.remove(&fault);
+    }
+
+    /// Forbids to do this with a resource.
+    pub(super) fn forbid(&self, verb: &'static str, resource: &'static str) {
+        self.0.lock().unwrap().forbidden.insert((verb, resource));
+    }
+
+    /// Forbids nothing.
+    pub(super) fn allow(&self) {
+        self.0.lock().unwrap().forbidden.clear();
     }
 
     /// Puts an object of a resource, and tells whoever watches.
@@ -63,7 +76,7 @@ impl Fake {
         let objects = inside.objects.entry(resource.to_owned()).or_default();
         let old = objects.insert(key(&object), object.clone());
         let kind = if old.is_some() { "MODIFIED" } else { "ADDED" };
-        inside.tell(resource, json!({ "type": kind, "object": object }));
+        inside.tell(resource, &json!({ "type": kind, "object": object }));
     }
 
     pub(super) fn delete(&self, resource: &str, namespace: &str, name: &str) {
@@ -73,7 +86,7 @@ impl Fake {
         let objects = inside.objects.entry(resource.to_owned()).or_default();
         let Some(mut object) = objects.remove(&format!("{namespace}/{name}")) else { return };
         object["metadata"]["resourceVersion"] = version.to_string().into();
-        inside.tell(resource, json!({ "type": "DELETED", "object": object }));
+        inside.tell(resource, &json!({ "type": "DELETED", "object": object }));
     }
 
     /// Ends every watch.
@@ -84,7 +97,7 @@ impl Fake {
     /// Tells whoever watches something that is no JSON.
     pub(super) fn garble(&self, resource: &str) {
         let mut inside = self.0.lock().unwrap();
-        inside.tell(resource, json!({ "garbled": true }));
+        inside.tell(resource, &json!({ "garbled": true }));
         inside.history.pop();
     }
 
@@ -105,7 +118,7 @@ impl Fake {
         let mut inside = self.0.lock().unwrap();
         let uri = request.uri();
         inside.requests.push(uri.to_string());
-        if inside.away {
+        if inside.faults.contains(&Fault::Away) {
             return Err(std::io::Error::from_raw_os_error(111));
         }
         let resource = uri.path().rsplit('/').next().unwrap().to_owned();
@@ -124,19 +137,19 @@ impl Fake {
             return Ok(inside.list(&resource, &query, metadata_only));
         }
         let streams = query.get("sendInitialEvents") == Some(&"true");
-        if streams && inside.pages_alone {
+        if streams && inside.faults.contains(&Fault::PagesAlone) {
             return Ok(failure(422, "Invalid", "sendInitialEvents: Forbidden"));
         }
         let mut first = Vec::new();
         if streams {
-            if std::mem::take(&mut inside.garbles) {
+            if inside.faults.remove(&Fault::Garbles) {
                 first.push(json!({ "garbled": true }));
             }
             let objects = inside.objects.get(&resource).into_iter().flat_map(BTreeMap::values);
             first.extend(objects.map(|o| json!({ "type": "ADDED", "object": o })));
             let meta = json!({ "resourceVersion": inside.version.to_string(), "annotations": { "k8s.io/initial-events-end": "true" } });
             first.push(json!({ "type": "BOOKMARK", "object": { "apiVersion": "v1", "kind": "X", "metadata": meta } }));
-        } else if std::mem::take(&mut inside.forgets) {
+        } else if inside.faults.remove(&Fault::Forgets) {
             first.push(json!({ "type": "ERROR", "object": { "code": 410, "reason": "Expired", "message": "too old" } }));
         } else {
             let since: u64 = query["resourceVersion"].parse().unwrap();
@@ -145,7 +158,7 @@ impl Fake {
             first.extend(missed.map(|(_, _, event)| event.clone()));
         }
         let (sender, receiver) = mpsc::unbounded_channel();
-        if !inside.hangs_up {
+        if !inside.faults.contains(&Fault::HangsUp) {
             inside.watches.push((resource, sender));
         }
         let told = stream::unfold(receiver, async |mut r| r.recv().await.map(|told| (told, r)));
@@ -164,18 +177,8 @@ impl Fake {
     }
 }
 
-/// What a test may turn.
-pub(super) struct Settings<'a> {
-    pub forbidden: &'a mut BTreeSet<(&'static str, &'static str)>,
-    pub pages_alone: &'a mut bool,
-    pub forgets: &'a mut bool,
-    pub garbles: &'a mut bool,
-    pub away: &'a mut bool,
-    pub hangs_up: &'a mut bool,
-}
-
 impl Inside {
-    fn tell(&mut self, resource: &str, event: Value) {
+    fn tell(&mut self, resource: &str, event: &Value) {
         self.history.push((self.version, resource.to_owned(), event.clone()));
         let to = self.watches.iter().filter(|(of, _)| of == resource);
         to.for_each(|(_, watch)| drop(watch.send(event.clone())));
