@@ -7,6 +7,7 @@
 pub mod capture;
 pub mod cli;
 pub mod descriptors;
+pub mod dns;
 pub mod index;
 pub mod model;
 pub mod run;

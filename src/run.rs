@@ -1,6 +1,7 @@
 //! The one place that wires the parts together.
 
 mod once;
+mod resolve;
 
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use tokio::sync::mpsc;
 use tracing::{info, warn};
 
 pub use once::{Once, once};
+pub use resolve::resolve;
 
 use crate::capture::{self, Reconciler};
 use crate::cli::serve::{Options, XdsSocket};

@@ -2,6 +2,8 @@
 
 pub mod bootstrap;
 pub mod check;
+mod environment;
+pub mod mesh_dns;
 pub mod options;
 pub mod render;
 pub mod serve;

@@ -109,7 +109,7 @@ impl FromStr for Namespaces {
 
 /// The words between commas. An empty text has none; an empty word is a mistake, and is kept so
 /// that it is refused.
-fn words(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     let whole = text.trim();
     let words = (!whole.is_empty()).then(|| whole.split(',').map(str::trim));
     words.into_iter().flatten()
