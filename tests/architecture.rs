@@ -21,20 +21,36 @@ use std::path::{Path, PathBuf};
 use scan::{has_word, paths_after, without_comments, without_tests};
 
 /// The parts that each part may name. `run` may name all; a part that is not here must be added.
-const MAY_NAME: [(&str, &[&str]); 10] = [
+const MAY_NAME: [(&str, &[&str]); 13] = [
     ("model", &[]),
+    ("health", &[]),
     ("descriptors", &[]),
-    ("dns", &["model"]),
+    ("dns", &["model", "health"]),
+    ("identity", &[]),
     ("xds", &[]),
     ("index", &["model"]),
     ("source", &["model", "index"]),
     ("translate", &["model", "xds"]),
     ("capture", &["model", "index", "source", "translate", "xds"]),
+    ("admin", &["health"]),
     // The commands read settings and results; what is to be done they leave to `run`.
-    ("cli", &["model", "xds", "index", "translate", "descriptors", "dns", "run"]),
+    ("cli", &["model", "xds", "index", "translate", "descriptors", "dns", "identity", "run"]),
     (
         "run",
-        &["model", "index", "source", "translate", "xds", "capture", "cli", "descriptors", "dns"],
+        &[
+            "model",
+            "health",
+            "index",
+            "source",
+            "translate",
+            "xds",
+            "capture",
+            "admin",
+            "cli",
+            "descriptors",
+            "dns",
+            "identity",
+        ],
     ),
 ];
 

@@ -14,7 +14,7 @@ use super::environment::parse;
 use super::options::Log;
 use super::values::{Address, Resolvers, words};
 use super::{WRONG_OPTIONS, WrongOptions};
-use crate::dns::Options;
+use crate::dns;
 use crate::model::MeshNames;
 use crate::run;
 
@@ -71,7 +71,7 @@ pub struct MeshDns {
     )]
     cluster_domain: String,
 
-    /// Address of /metrics, /healthz and /readyz over HTTP, or `none`.
+    /// Address of /metrics, /livez and /readyz over HTTP, or `none`.
     #[arg(long, env = "AETHER_METRICS_ADDRESS", value_name = "ADDRESS", default_value = "none")]
     metrics_address: Address,
 
@@ -87,6 +87,15 @@ pub struct MeshDns {
 
     #[command(flatten)]
     log: Log,
+}
+
+/// What `mesh-dns` was asked for, checked.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The resolver's own.
+    pub resolver: dns::Options,
+    /// Where metrics and health are served; `None`: nowhere.
+    pub admin: Option<SocketAddr>,
 }
 
 /// Addresses to listen on, in order.
@@ -138,16 +147,16 @@ impl MeshDns {
         let mut seen = BTreeSet::new();
         let listen = self.listen.iter().flat_map(|listen| listen.0.iter().copied());
         let cores = || std::thread::available_parallelism().map_or(2, usize::from).min(4);
-        Ok(Options {
+        let resolver = dns::Options {
             snapshot: self.snapshot.clone(),
             // Twice the same would be one more socket, and nothing else.
             listen: listen.filter(|address| address.port() == 0 || seen.insert(*address)).collect(),
             upstream: self.upstream.iter().flat_map(|all| all.0.iter().copied()).collect(),
             names,
-            metrics: self.metrics_address.0,
             sockets: self.sockets.map_or_else(cores, usize::from),
             limit: self.rate_limit,
-        })
+        };
+        Ok(Options { resolver, admin: self.metrics_address.0 })
     }
 }
 
@@ -169,13 +178,14 @@ mod tests {
     fn several_addresses_come_by_commas_and_by_repetition() {
         MeshDns::command().debug_assert();
         let many = "--listen 127.0.0.1:1,[::1]:1 --listen 127.0.0.1:1 --upstream 10.0.0.1 --upstream 10.0.0.2:54";
-        let many = options(many).unwrap();
+        let many = options(many).unwrap().resolver;
         let text = |all: &[SocketAddr]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(text(&many.listen), ["127.0.0.1:1", "[::1]:1"]);
         assert_eq!(text(&many.upstream), ["10.0.0.1:53", "10.0.0.2:54"]);
-        let plain = options("").unwrap();
+        assert!(options("").unwrap().admin.is_none());
+        let plain = options("").unwrap().resolver;
         assert_eq!(text(&plain.listen), ["127.0.0.1:18054"]);
-        assert!(plain.upstream.is_empty() && plain.metrics.is_none() && plain.limit.is_none());
+        assert!(plain.upstream.is_empty() && plain.limit.is_none());
         assert!((1..=4).contains(&plain.sockets));
     }
 

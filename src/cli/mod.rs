@@ -2,7 +2,8 @@
 
 pub mod bootstrap;
 pub mod check;
-mod environment;
+pub mod environment;
+pub mod identity_ready;
 pub mod mesh_dns;
 pub mod options;
 pub mod render;

@@ -1,14 +1,15 @@
 //! `aether serve`: the process itself.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
 
 use super::WrongOptions;
 use super::options::{Shaping, Source};
-use super::values::{Address, Socket};
+use super::values::{Address, Socket, Span};
 use crate::{index, run, translate};
 
 /// Where proxies connect unless it is said otherwise.
@@ -37,8 +38,64 @@ pub struct Serve {
     #[arg(long, env = "AETHER_XDS_SOCKET", value_name = "PATH", help_heading = PROXIES)]
     xds_socket: Option<Socket>,
 
+    /// TCP address for health and metrics over HTTP, or `none`
+    /// [default: 127.0.0.1:8080; where that one is taken, a warning, and neither].
+    #[arg(
+        long,
+        env = "AETHER_ADMIN_ADDRESS",
+        value_name = "ADDRESS",
+        help_heading = "Health and metrics"
+    )]
+    admin_address: Option<Address>,
+
+    #[command(flatten)]
+    names: NamesFile,
+
     #[command(flatten)]
     shaping: Shaping,
+}
+
+/// The file of mesh names.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "File of mesh names")]
+struct NamesFile {
+    /// File for the mesh's names, which `mesh-dns` answers from. Its folder is made if it is
+    /// missing. Without this option there is none.
+    #[arg(long, env = "AETHER_MESH_DNS_SNAPSHOT", value_name = "PATH")]
+    mesh_dns_snapshot: Option<PathBuf>,
+
+    /// How often the file is stamped anew while nothing changes.
+    #[arg(
+        long,
+        env = "AETHER_MESH_DNS_HEARTBEAT",
+        value_name = "SPAN",
+        default_value = "60s",
+        value_parser = heartbeat
+    )]
+    mesh_dns_heartbeat: Duration,
+}
+
+/// Takes a span in which a stamp says something.
+fn heartbeat(text: &str) -> Result<Duration, String> {
+    let Span(span) = text.parse()?;
+    if span < Duration::from_secs(1) {
+        return Err("a stamp counts seconds: write 1s or more, as in 60s".to_owned());
+    }
+    Ok(span)
+}
+
+/// Where health and metrics are served unless it is said otherwise.
+pub const DEFAULT_ADMIN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8080));
+
+/// The address for health and metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AdminAddress {
+    /// None.
+    Off,
+    /// It was asked for: without it, nothing starts.
+    Required(SocketAddr),
+    /// The default. A second process on one machine finds it taken, which costs a warning.
+    IfPossible(SocketAddr),
 }
 
 /// The Unix socket that is served.
@@ -62,6 +119,10 @@ pub struct Options {
     pub xds_address: Option<SocketAddr>,
     /// The Unix socket.
     pub xds_socket: XdsSocket,
+    /// The address for health and metrics.
+    pub admin: AdminAddress,
+    /// The file of mesh names, and how often it is stamped.
+    pub names: Option<(PathBuf, Duration)>,
     /// What the translation is set to.
     pub translate: translate::Settings,
     /// What the index is set to.
@@ -82,8 +143,15 @@ impl Serve {
                 "neither --xds-address nor --xds-socket: no proxy could connect, so leave one of them on"
             )),
         };
+        let admin = match self.admin_address {
+            None => AdminAddress::IfPossible(DEFAULT_ADMIN),
+            Some(Address(None)) => AdminAddress::Off,
+            Some(Address(Some(address))) => AdminAddress::Required(address),
+        };
         let manifests = self.source.folder()?.clone();
-        Ok(Options { manifests, xds_address, xds_socket, translate, index })
+        let NamesFile { mesh_dns_snapshot, mesh_dns_heartbeat } = &self.names;
+        let names = mesh_dns_snapshot.clone().map(|path| (path, *mesh_dns_heartbeat));
+        Ok(Options { manifests, xds_address, xds_socket, admin, names, translate, index })
     }
 
     /// Runs until it is told to stop.

@@ -1,5 +1,7 @@
 //! Values of options that have a form of their own, refused before anything starts.
 
+mod span;
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -7,6 +9,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::model::is_dns_label;
+pub use span::Span;
 
 /// Where the process listens for proxies on a Unix socket.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -68,14 +68,8 @@ impl Engine {
         Self { zone, table, lookups, limit, waiting, metrics }
     }
 
-    /// Whether there is a table.
-    pub fn has_table(&self) -> bool {
-        self.table.load().is_some()
-    }
-
-    /// What it counts, with what it has at this moment.
+    /// What it counts.
     pub fn metrics(&self) -> &Metrics {
-        self.metrics.lookups(self.lookups.kept(), self.lookups.under_way());
         &self.metrics
     }
 

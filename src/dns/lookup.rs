@@ -10,6 +10,7 @@ use tokio::time::timeout;
 
 use super::answer::Outcome;
 use super::cache::{Cache, Hit, Key};
+use super::metrics::Metrics;
 use super::reply::{Age, Reply};
 use super::upstream::Upstreams;
 
@@ -27,6 +28,7 @@ pub struct Lookups {
     cache: Cache,
     upstreams: Upstreams,
     flights: Mutex<HashMap<Key, Flight>>,
+    metrics: Arc<Metrics>,
 }
 
 /// What a look-up came to.
@@ -42,8 +44,8 @@ pub struct Looked {
 
 impl Lookups {
     /// Nothing is known yet.
-    pub fn new(upstreams: Upstreams) -> Self {
-        Self { cache: Cache::default(), upstreams, flights: Mutex::default() }
+    pub fn new(upstreams: Upstreams, metrics: Arc<Metrics>) -> Self {
+        Self { cache: Cache::default(), upstreams, flights: Mutex::default(), metrics }
     }
 
     /// What there is without waiting.
@@ -83,16 +85,6 @@ impl Lookups {
         }
     }
 
-    /// How many answers are kept.
-    pub fn kept(&self) -> usize {
-        self.cache.len()
-    }
-
-    /// How many questions are under way.
-    pub fn under_way(&self) -> usize {
-        self.flights().len()
-    }
-
     /// The question that is under way for this key, started if need be; `None` where there are
     /// too many.
     fn flight(self: &Arc<Self>, key: &Key) -> Option<Flight> {
@@ -106,12 +98,17 @@ impl Lookups {
         }
         let (landing, flight) = watch::channel(None);
         flights.insert(key.clone(), flight.clone());
+        self.metrics.under_way(flights.len());
         drop(flights);
         let (lookups, key) = (self.clone(), key.clone());
         tokio::spawn(async move {
             let reply = Arc::new(lookups.upstreams.ask(&key).await);
             lookups.cache.put(&key, &reply, Instant::now());
-            lookups.flights().remove(&key);
+            lookups.metrics.kept(lookups.cache.len());
+            let mut flights = lookups.flights();
+            flights.remove(&key);
+            lookups.metrics.under_way(flights.len());
+            drop(flights);
             // Everybody may have gone.
             let _ = landing.send(Some(reply));
         });

@@ -1,13 +1,16 @@
 //! What the resolver counts and measures.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hickory_proto::rr::RecordType;
-use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
@@ -35,13 +38,11 @@ struct UpstreamLabels {
 /// All of them. Every label has a bounded set of values: no name that a client asked for is one.
 #[derive(Debug)]
 pub struct Metrics {
-    registry: Registry,
     queries: Family<QueryLabels, Counter>,
     mesh_seconds: Histogram,
     upstream_seconds: Family<UpstreamLabels, Histogram, fn() -> Histogram>,
     upstream_failures: Family<UpstreamLabels, Counter>,
     strange_responses: Counter,
-    snapshot_age: Gauge<f64, AtomicU64>,
     snapshot_written_at: Gauge,
     snapshot_generation: Gauge,
     snapshot_records: Gauge,
@@ -54,7 +55,7 @@ pub struct Metrics {
     under_way: Gauge,
     panics: Counter,
     /// When the table was written, in Unix seconds; 0 before there is one.
-    written_at: AtomicU64,
+    written_at: Arc<AtomicU64>,
 }
 
 impl Default for Metrics {
@@ -67,14 +68,12 @@ impl Metrics {
     /// All at zero.
     pub fn new() -> Self {
         let slow: fn() -> Histogram = || Histogram::new(SLOW);
-        let mut metrics = Self {
-            registry: Registry::with_prefix("aether_mesh_dns"),
+        Self {
             queries: Family::default(),
             mesh_seconds: Histogram::new(QUICK),
             upstream_seconds: Family::new_with_constructor(slow),
             upstream_failures: Family::default(),
             strange_responses: Counter::default(),
-            snapshot_age: Gauge::default(),
             snapshot_written_at: Gauge::default(),
             snapshot_generation: Gauge::default(),
             snapshot_records: Gauge::default(),
@@ -86,14 +85,14 @@ impl Metrics {
             cached: Gauge::default(),
             under_way: Gauge::default(),
             panics: Counter::default(),
-            written_at: AtomicU64::new(0),
-        };
-        metrics.register();
-        metrics
+            written_at: Arc::default(),
+        }
     }
 
-    fn register(&mut self) {
-        let all = &mut self.registry;
+    /// Adds the families to a registry.
+    pub fn register(&self, registry: &mut Registry) {
+        let all = registry.sub_registry_with_prefix("mesh_dns");
+        all.register_collector(Box::new(Age(self.written_at.clone())));
         all.register("queries", "Queries by what came of them", self.queries.clone());
         all.register(
             "mesh_seconds",
@@ -114,11 +113,6 @@ impl Metrics {
             "strange_responses",
             "Datagrams that answered nothing that was asked, and were dropped",
             self.strange_responses.clone(),
-        );
-        all.register(
-            "snapshot_age_seconds",
-            "Seconds since the snapshot file was written or stamped; NaN before the first",
-            self.snapshot_age.clone(),
         );
         all.register(
             "snapshot_written_at",
@@ -226,30 +220,49 @@ impl Metrics {
         };
     }
 
-    /// What is kept and under way now.
-    pub fn lookups(&self, kept: usize, under_way: usize) {
-        self.cached.set(i64::try_from(kept).unwrap_or(i64::MAX));
-        self.under_way.set(i64::try_from(under_way).unwrap_or(i64::MAX));
+    /// So many questions are under way upstream.
+    pub fn under_way(&self, lookups: usize) {
+        self.under_way.set(i64::try_from(lookups).unwrap_or(i64::MAX));
+    }
+
+    /// So many answers are kept.
+    pub fn kept(&self, answers: usize) {
+        self.cached.set(i64::try_from(answers).unwrap_or(i64::MAX));
     }
 
     /// The handling of a packet panicked.
     pub fn panicked(&self) {
         self.panics.inc();
     }
+}
 
-    /// All of them in the text form of OpenMetrics.
-    ///
-    /// # Errors
-    /// Where the encoder fails, which it does not on a `String`.
-    pub fn text(&self) -> Result<String, std::fmt::Error> {
-        let written_at = self.written_at.load(Ordering::Relaxed);
-        self.snapshot_age.set(match written_at {
+/// The age of the snapshot file, worked out when it is asked for.
+#[derive(Debug)]
+struct Age(Arc<AtomicU64>);
+
+impl Collector for Age {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
+        let age = match self.0.load(Ordering::Relaxed) {
             0 => f64::NAN,
             at => unix_now().as_secs_f64() - Duration::from_secs(at).as_secs_f64(),
-        });
+        };
+        let help = "Seconds since the snapshot file was written or stamped; NaN before the first";
+        let name = "snapshot_age_seconds";
+        let encoder = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        ConstGauge::new(age).encode(encoder)
+    }
+}
+
+#[cfg(test)]
+impl Metrics {
+    /// All of them as text.
+    pub fn text(&self) -> String {
+        let mut registry = Registry::with_prefix("aether");
+        self.register(&mut registry);
         let mut out = String::new();
-        text::encode(&mut out, &self.registry)?;
-        Ok(out)
+        // A `String` takes everything.
+        let _ = prometheus_client::encoding::text::encode(&mut out, &registry);
+        out
     }
 }
 
@@ -288,7 +301,7 @@ mod tests {
     #[test]
     fn the_text_has_every_name_of_the_metrics() {
         let metrics = Metrics::new();
-        assert!(metrics.text().unwrap().contains("aether_mesh_dns_snapshot_age_seconds NaN"));
+        assert!(metrics.text().contains("aether_mesh_dns_snapshot_age_seconds NaN"));
         let now = unix_now().as_secs();
         let file = RecordsFile { written_at: now - 100, generation: 7, ..RecordsFile::default() };
         let (table, _) = Table::new(&file);
@@ -299,7 +312,7 @@ mod tests {
         metrics.upstream_failed("10.96.0.10:53");
         metrics.mesh_answered(Duration::from_micros(3));
         metrics.self_checked(true);
-        let text = metrics.text().unwrap();
+        let text = metrics.text();
         for line in [
             "aether_mesh_dns_snapshot_generation 7",
             &format!("aether_mesh_dns_snapshot_written_at {}", now - 100),

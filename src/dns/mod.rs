@@ -9,7 +9,6 @@
 pub mod answer;
 pub mod cache;
 pub mod engine;
-mod http;
 mod limit;
 mod lookup;
 pub mod metrics;
@@ -24,5 +23,6 @@ pub mod upstream;
 mod watch;
 pub mod zone;
 
+pub use metrics::Metrics;
 pub use serve::BindError;
 pub use start::{Options, Resolver, StartError};

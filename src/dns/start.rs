@@ -6,17 +6,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
-use tracing::{error, info};
+use tracing::info;
 
 use super::engine::Engine;
 use super::limit::Limit;
 use super::lookup::Lookups;
 use super::metrics::Metrics;
+use super::self_check;
 use super::serve::{BindError, Bound, Server};
 use super::upstream::{Upstreams, resolv_conf};
 use super::watch::Follower;
 use super::zone::{NotDns, Zone};
-use super::{http, self_check};
+use crate::health::Part;
 use crate::model::MeshNames;
 
 /// What the resolver was asked for.
@@ -30,8 +31,6 @@ pub struct Options {
     pub upstream: Vec<SocketAddr>,
     /// Both domains.
     pub names: MeshNames,
-    /// Where metrics and health are served; `None`: nowhere.
-    pub metrics: Option<SocketAddr>,
     /// UDP sockets, and so threads, for each address.
     pub sockets: usize,
     /// Queries a second that one client may ask by UDP; `None`: any number.
@@ -47,9 +46,6 @@ pub enum StartError {
     /// An address cannot be bound.
     #[error(transparent)]
     Bind(#[from] BindError),
-    /// The metrics cannot be served.
-    #[error("the metrics cannot be served on {0}: {1}; choose another --metrics-address, or none")]
-    Metrics(SocketAddr, std::io::Error),
     /// No upstream was named, and there is none to fall back on.
     #[error("/etc/resolv.conf names no nameserver ({0}): name one with --upstream")]
     NoUpstream(String),
@@ -77,29 +73,23 @@ impl Resolver {
     /// # Errors
     /// Where something cannot be had that was asked for. A snapshot file that is not there, or
     /// broken, is no such thing.
-    pub async fn start(options: Options) -> Result<Self, StartError> {
+    pub async fn start(
+        options: Options,
+        metrics: Arc<Metrics>,
+        part: Part,
+    ) -> Result<Self, StartError> {
         let zone = Zone::new(&options.names)?;
         let upstream = upstream(&options)?;
-        let metrics = Arc::new(Metrics::new());
         let table = Arc::new(ArcSwapOption::empty());
-        let mut follower = Follower::new(&options.snapshot, table.clone(), metrics.clone());
+        let mut follower = Follower::new(&options.snapshot, table.clone(), metrics.clone(), part);
         follower.look();
         follower.spawn()?;
 
-        let lookups = Lookups::new(Upstreams::new(&upstream, metrics.clone()));
+        let upstreams = Upstreams::new(&upstream, metrics.clone());
+        let lookups = Lookups::new(upstreams, metrics.clone());
         let domain = zone.domain().clone();
         let limit = Limit::new(options.limit);
         let engine = Arc::new(Engine::new(zone, table, lookups, limit, metrics.clone()));
-        if let Some(address) = options.metrics {
-            let served = http::serve(address, engine.clone()).await;
-            let (address, serving) = served.map_err(|error| StartError::Metrics(address, error))?;
-            info!(%address, "metrics and health");
-            tokio::spawn(async move {
-                if let Err(error) = serving.await {
-                    error!(%error, "metrics are no longer served");
-                }
-            });
-        }
         let bound = Bound::new(&options.listen, options.sockets)?;
         let addresses = bound.addresses().to_vec();
         let server = bound.serve(&engine)?;
@@ -157,7 +147,6 @@ mod tests {
                 listen: vec![listen.parse().unwrap()],
                 upstream: vec![upstream.parse().unwrap()],
                 names: MeshNames::default(),
-                metrics: None,
                 sockets: 1,
                 limit: None,
             })

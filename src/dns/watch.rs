@@ -14,6 +14,7 @@ use tracing::{info, warn};
 
 use super::metrics::Metrics;
 use super::table::Table;
+use crate::health::Part;
 use crate::model::RecordsFile;
 
 /// How often the file is looked at without any event: events can be lost, and a folder that is
@@ -43,6 +44,7 @@ pub struct Follower {
     folder: PathBuf,
     table: Arc<ArcSwapOption<Table>>,
     metrics: Arc<Metrics>,
+    part: Part,
     /// The version that was read last, if there was one to look at.
     seen: Option<Version>,
     missing_told: bool,
@@ -50,10 +52,18 @@ pub struct Follower {
 
 impl Follower {
     /// Follows a file that need not be there yet, nor its folder.
-    pub fn new(path: &Path, table: Arc<ArcSwapOption<Table>>, metrics: Arc<Metrics>) -> Self {
+    pub fn new(
+        path: &Path,
+        table: Arc<ArcSwapOption<Table>>,
+        metrics: Arc<Metrics>,
+        part: Part,
+    ) -> Self {
+        part.waiting(
+            "there is no snapshot file yet: aether serve writes it with --mesh-dns-snapshot",
+        );
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
-        Self { path, folder, table, metrics, seen: None, missing_told: false }
+        Self { path, folder, table, metrics, part, seen: None, missing_told: false }
     }
 
     /// Reads the file if it is another than at the last look. Whatever is wrong with it, the last
@@ -90,6 +100,12 @@ impl Follower {
                 self.metrics.table_failed();
                 let path = self.path.display();
                 warn!(%path, "the snapshot file is not used: {error}; the table before it is kept");
+                let why = format!("the snapshot file {path} is not used: {error}");
+                if self.table.load().is_some() {
+                    self.part.degraded(why)
+                } else {
+                    self.part.waiting(why)
+                }
             }
         }
     }
@@ -124,6 +140,7 @@ impl Follower {
             }
         }
         self.table.store(Some(Arc::new(table)));
+        self.part.ready();
     }
 
     /// Follows it on a thread of its own, for as long as the process lives.

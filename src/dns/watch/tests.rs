@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::*;
+use crate::health::Health;
 
 fn text(generation: u64, ip: &str) -> String {
     format!(
@@ -18,7 +19,8 @@ fn replace(path: &Path, text: &str) {
 
 fn follower(path: &Path) -> (Follower, Arc<ArcSwapOption<Table>>, Arc<Metrics>) {
     let (table, metrics) = (Arc::new(ArcSwapOption::empty()), Arc::new(Metrics::new()));
-    (Follower::new(path, table.clone(), metrics.clone()), table, metrics)
+    let part = Health::default().part("names");
+    (Follower::new(path, table.clone(), metrics.clone(), part), table, metrics)
 }
 
 fn generation(table: &ArcSwapOption<Table>) -> Option<u64> {
@@ -41,7 +43,7 @@ fn a_broken_file_leaves_the_last_good_table() {
         follower.look();
         assert_eq!(generation(&table), Some(1), "{broken}");
     }
-    let told = metrics.text().unwrap();
+    let told = metrics.text();
     assert!(told.contains("snapshot_errors_total 4"), "each once: {told}");
     fs::remove_file(&path).unwrap();
     follower.look();
@@ -93,5 +95,5 @@ fn a_file_that_is_too_large_is_not_read() {
     let (mut follower, table, metrics) = follower(&path);
     follower.look();
     assert_eq!(generation(&table), None);
-    assert!(metrics.text().unwrap().contains("snapshot_errors_total 1"));
+    assert!(metrics.text().contains("snapshot_errors_total 1"));
 }
