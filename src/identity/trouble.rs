@@ -62,9 +62,13 @@ impl Trouble {
                     io::ErrorKind::NotFound => return Self::NoSocket,
                     io::ErrorKind::ConnectionRefused => return Self::Refused,
                     io::ErrorKind::PermissionDenied => return Self::Forbidden,
-                    // The library wraps errors in errors of this type too.
                     _ if io.raw_os_error().is_some() => return Self::Unreachable(io.to_string()),
                     _ => {}
+                }
+                // One that wraps another does not name it as its source.
+                if let Some(inner) = io.get_ref() {
+                    below = Some(inner);
+                    continue;
                 }
             }
             below = error.source();
