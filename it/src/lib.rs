@@ -25,6 +25,7 @@ pub mod mesh;
 pub mod net;
 pub mod places;
 pub mod process;
+pub mod resolver;
 pub mod sidecar;
 pub mod spire;
 pub mod trace;
