@@ -29,7 +29,7 @@ const MAY_NAME: [(&str, &[&str]); 13] = [
     ("identity", &[]),
     ("xds", &[]),
     ("index", &["model"]),
-    ("source", &["model", "index"]),
+    ("source", &["model", "health", "index"]),
     ("translate", &["model", "xds"]),
     ("capture", &["model", "index", "source", "translate", "xds"]),
     ("admin", &["health"]),

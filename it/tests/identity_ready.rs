@@ -29,7 +29,7 @@ impl Waiting {
         let folder = places::folder()?;
         let mut args = vec![format!("--spire-workload-socket={}", socket.display())];
         args.extend(options.iter().map(|&option| option.to_owned()));
-        let program = places::folder_for_all("identity-ready")?;
+        let program = places::program_for_all("identity-ready")?;
         let mut spec = Spec::new(&program, args, &folder.path().join("log"));
         spec.user = Some(USER);
         Ok(Self { process: Process::start(&spec)?, begun: Instant::now(), _folder: folder })

@@ -140,7 +140,7 @@ impl Metrics {
             self.snapshot_rejected.clone(),
         );
         all.register(
-            "selfcheck_success",
+            "selfcheck_answered_at",
             "When the resolver last answered itself, in Unix seconds",
             self.selfcheck_success.clone(),
         );
@@ -246,7 +246,7 @@ impl Collector for Age {
             0 => f64::NAN,
             at => unix_now().as_secs_f64() - Duration::from_secs(at).as_secs_f64(),
         };
-        let help = "Seconds since the snapshot file was written or stamped; NaN before the first";
+        let help = "Seconds since the snapshot file was written or stamped; NaN before the first.";
         let name = "snapshot_age_seconds";
         let encoder = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
         ConstGauge::new(age).encode(encoder)

@@ -124,9 +124,9 @@ async fn odd_questions_have_answers_too() -> Result<()> {
     let stage = Stage::set(&[]).await?;
     for (words, status) in [
         ("cart.shop.aether.internal ANY", "NOERROR"),
-        ("cart.shop.aether.internal A CH", "REFUSED"),
-        ("cart.shop.aether.internal A ANY", "REFUSED"),
-        ("stranger.example A HS", "REFUSED"),
+        ("-c CH cart.shop.aether.internal A", "REFUSED"),
+        ("-c ANY cart.shop.aether.internal -t A", "REFUSED"),
+        ("-c HS stranger.example A", "REFUSED"),
         ("aether.internal AXFR +noall +comments", ""),
         ("aether.internal IXFR=1 +notcp", "REFUSED"),
         ("version.bind TXT CH", "NOERROR"),

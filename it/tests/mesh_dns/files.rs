@@ -84,13 +84,20 @@ async fn a_reader_sees_whole_tables_however_often_the_writer_is_killed() -> Resu
     let (path_read, ends_read, seen_read) = (path.clone(), ends.clone(), seen.clone());
     let reader = std::thread::spawn(move || follow(path_read, ends_read, seen_read));
 
+    // How long a process takes to its first table, here and now.
+    let begun = Instant::now();
+    let mut writer = Process::start(&spec)?;
+    it::eventually("a first table", Duration::from_secs(20), || async { read(&path) }).await?;
+    let first = u64::try_from(begun.elapsed().as_millis())?;
+    writer.kill()?;
+
     let mut random = fastrand::Rng::with_seed(11);
     let (mut turn, mut by_writing) = (1, 0);
     for kill in 0..kills {
         let before = seen.load(Ordering::Relaxed);
         let mut writer = Process::start(&spec)?;
-        // Until it writes at least once now and then; the moment of the kill is any.
-        let until = Instant::now() + Duration::from_millis(random.u64(20..250));
+        // The moment is any, at the first table of a process or among its later ones.
+        let until = Instant::now() + Duration::from_millis(random.u64(first / 2..2 * first));
         while Instant::now() < until {
             turn = 3 - turn;
             fill(&world, turn)?;
@@ -98,11 +105,9 @@ async fn a_reader_sees_whole_tables_however_often_the_writer_is_killed() -> Resu
         }
         writer.kill()?;
         by_writing += u32::from(seen.load(Ordering::Relaxed) > before);
-        ensure!(
-            !reader.is_finished(),
-            "the reader has seen something wrong at kill {kill}: {:?}",
-            reader.join()
-        );
+        if reader.is_finished() {
+            bail!("the reader saw something wrong at kill {kill}: {:?}", reader.join());
+        }
     }
     // One that is let live goes on from there.
     let last = seen.load(Ordering::Relaxed);
