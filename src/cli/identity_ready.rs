@@ -69,11 +69,10 @@ impl IdentityReady {
         match asked.run() {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
-                match error.downcast_ref::<GaveUp>() {
-                    Some(GaveUp { after, told, hint }) => {
-                        tracing::error!(?after, hint, "no identity: {told}");
-                    }
-                    None => tracing::error!("{error:#}"),
+                if let Some(GaveUp { after, told, hint }) = error.downcast_ref() {
+                    tracing::error!(?after, hint, "no identity: {told}");
+                } else {
+                    tracing::error!("{error:#}");
                 }
                 ExitCode::FAILURE
             }

@@ -139,3 +139,6 @@ fn failed(outcome: Outcome) -> Looked {
     let reply = Arc::new(Reply::of_code(ResponseCode::ServFail));
     Looked { reply, age: Age::Seconds(0), outcome }
 }
+
+#[cfg(test)]
+mod tests;

@@ -70,14 +70,12 @@ impl Resolver {
     /// Starts it. The table is read before the first address is bound: beside a predecessor, from
     /// that moment on some of its clients are ours.
     ///
+    /// To be called within a runtime.
+    ///
     /// # Errors
     /// Where something cannot be had that was asked for. A snapshot file that is not there, or
     /// broken, is no such thing.
-    pub async fn start(
-        options: Options,
-        metrics: Arc<Metrics>,
-        part: Part,
-    ) -> Result<Self, StartError> {
+    pub fn start(options: Options, metrics: Arc<Metrics>, part: Part) -> Result<Self, StartError> {
         let zone = Zone::new(&options.names)?;
         let upstream = upstream(&options)?;
         let table = Arc::new(ArcSwapOption::empty());

@@ -102,9 +102,9 @@ impl Follower {
                 warn!(%path, "the snapshot file is not used: {error}; the table before it is kept");
                 let why = format!("the snapshot file {path} is not used: {error}");
                 if self.table.load().is_some() {
-                    self.part.degraded(why)
+                    self.part.degraded(why);
                 } else {
-                    self.part.waiting(why)
+                    self.part.waiting(why);
                 }
             }
         }

@@ -43,7 +43,7 @@ impl Trouble {
             WorkloadApiError::NoIdentityIssued => Self::NotIssued(error.to_string()),
             WorkloadApiError::PermissionDenied(words) => Self::NotIssued(words.clone()),
             WorkloadApiError::EmptyResponse => Self::Empty,
-            WorkloadApiError::MissingRequiredField { field } if field.ends_with(".svids") => {
+            WorkloadApiError::MissingRequiredField { field: "X509SVIDResponse.svids" } => {
                 Self::Empty
             }
             WorkloadApiError::Transport(TransportError::Connect(connect)) => {

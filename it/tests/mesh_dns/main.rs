@@ -7,5 +7,6 @@ mod clients;
 mod dig;
 mod files;
 mod hand_over;
+mod listen;
 mod stage;
 mod upstream;
