@@ -1,9 +1,11 @@
 //! The one place that wires the parts together.
 
 mod admin;
+mod identity_ready;
 mod objects;
 mod once;
 mod proxies;
+mod resolve;
 
 use std::sync::Arc;
 
@@ -13,9 +15,12 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+pub use identity_ready::identity_ready;
 pub use once::{Once, once};
+pub use resolve::resolve;
 
 use crate::admin::Metrics;
+use crate::capture::names::{self, Names};
 use crate::capture::{self, Reconciler};
 use crate::cli::serve::Options;
 use crate::health::{Health, Part};
@@ -48,10 +53,17 @@ pub async fn serve(options: Options) -> Result<()> {
     let capture = capture::Metrics::default();
     metrics.register(|registry| capture.register(registry));
 
+    let names = options.names.map(|(path, heartbeat)| {
+        let written = names::Metrics::default();
+        metrics.register(|registry| written.register(registry));
+        Names::start(&path, heartbeat, written)
+    });
+    let names = names.transpose().context("the thread of --mesh-dns-snapshot")?;
+
     let reconciler = Reconciler::new(options.index, options.translate);
     let part = health.part("snapshot");
     part.waiting("the objects are not read yet");
-    capture::spawn(reconciler, queued, capture, announced(store, part))
+    capture::spawn(reconciler, queued, capture, names, announced(store, part))
         .context("the reconciler's thread")?;
     let following = tokio::spawn(follow);
 

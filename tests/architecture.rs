@@ -21,10 +21,12 @@ use std::path::{Path, PathBuf};
 use scan::{has_word, paths_after, without_comments, without_tests};
 
 /// The parts that each part may name. `run` may name all; a part that is not here must be added.
-const MAY_NAME: [(&str, &[&str]); 11] = [
+const MAY_NAME: [(&str, &[&str]); 13] = [
     ("model", &[]),
     ("health", &[]),
     ("descriptors", &[]),
+    ("dns", &["model", "health"]),
+    ("identity", &[]),
     ("xds", &[]),
     ("index", &["model"]),
     ("source", &["model", "health", "index"]),
@@ -32,7 +34,7 @@ const MAY_NAME: [(&str, &[&str]); 11] = [
     ("capture", &["model", "index", "source", "translate", "xds"]),
     ("admin", &["health"]),
     // The commands read settings and results; what is to be done they leave to `run`.
-    ("cli", &["model", "xds", "index", "translate", "descriptors", "run"]),
+    ("cli", &["model", "xds", "index", "translate", "descriptors", "dns", "identity", "run"]),
     (
         "run",
         &[
@@ -46,6 +48,8 @@ const MAY_NAME: [(&str, &[&str]); 11] = [
             "admin",
             "cli",
             "descriptors",
+            "dns",
+            "identity",
         ],
     ),
 ];

@@ -3,6 +3,8 @@
 pub mod bootstrap;
 pub mod check;
 pub mod environment;
+pub mod identity_ready;
+pub mod mesh_dns;
 pub mod options;
 pub mod render;
 pub mod serve;
