@@ -8,6 +8,7 @@ pub mod capture;
 pub mod cli;
 pub mod descriptors;
 pub mod index;
+pub mod leader;
 pub mod model;
 pub mod run;
 pub mod source;

@@ -21,11 +21,12 @@ use std::path::{Path, PathBuf};
 use scan::{has_word, paths_after, without_comments, without_tests};
 
 /// The parts that each part may name. `run` may name all; a part that is not here must be added.
-const MAY_NAME: [(&str, &[&str]); 9] = [
+const MAY_NAME: [(&str, &[&str]); 10] = [
     ("model", &[]),
     ("descriptors", &[]),
     ("xds", &[]),
     ("index", &["model"]),
+    ("leader", &[]),
     ("source", &["model", "index"]),
     ("translate", &["model", "xds"]),
     ("capture", &["model", "index", "source", "translate", "xds"]),
