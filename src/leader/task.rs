@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use backon::ExponentialBuilder;
 use futures::future::OptionFuture;
 use futures::{Stream, StreamExt};
 use k8s_openapi::api::coordination::v1::Lease;
@@ -131,9 +132,12 @@ impl Elector {
     ) -> Pin<Box<dyn Stream<Item = watcher::Result<Event<Lease>>> + Send>> {
         let config = watcher::Config::default().fields(&format!("metadata.name={}", self.name));
         // Shorter than the usual 30 s: whoever does not watch cannot take over.
-        let (first, longest) = (Duration::from_millis(200), Duration::from_secs(5));
-        let backoff = ExponentialBackoff::new(first, longest, 2.0, true);
-        watcher::watcher(api, config).backoff(backoff).boxed()
+        let backoff = ExponentialBuilder::new()
+            .with_min_delay(Duration::from_millis(200))
+            .with_max_delay(Duration::from_secs(5))
+            .without_max_times()
+            .with_jitter();
+        watcher::watcher(api, config).backoff(ExponentialBackoff::from(backoff)).boxed()
     }
 
     async fn send(
