@@ -7,6 +7,7 @@
 pub mod capture;
 pub mod cli;
 pub mod descriptors;
+pub mod generate;
 pub mod index;
 pub mod leader;
 pub mod model;

@@ -21,12 +21,13 @@ use std::path::{Path, PathBuf};
 use scan::{has_word, paths_after, without_comments, without_tests};
 
 /// The parts that each part may name. `run` may name all; a part that is not here must be added.
-const MAY_NAME: [(&str, &[&str]); 10] = [
+const MAY_NAME: [(&str, &[&str]); 11] = [
     ("model", &[]),
     ("descriptors", &[]),
     ("xds", &[]),
     ("index", &["model"]),
     ("leader", &[]),
+    ("generate", &["model", "index", "leader"]),
     ("source", &["model", "index"]),
     ("translate", &["model", "xds"]),
     ("capture", &["model", "index", "source", "translate", "xds"]),

@@ -21,7 +21,7 @@ mod tests;
 
 pub use keys::{APP_PROTOCOL, GENERATED_FOR, MANAGED, MANAGER, MESH_SERVICE, PORT, SERVICE};
 pub use object::{Change, Id, Object, ObjectKind};
-pub use read::is_generated;
+pub use read::{generated, is_generated, is_present, mesh_name_of};
 pub use settings::Settings;
 pub use store::Index;
 

@@ -9,6 +9,6 @@ mod values;
 
 pub use generated::{generated, is_generated};
 pub use node::node;
-pub use pod::pod;
-pub use service::service;
+pub use pod::{is_present, pod};
+pub use service::{mesh_name_of, service};
 pub use slice::{service_of, slice};

@@ -50,6 +50,15 @@ pub fn pod(
     }
 }
 
+/// Whether the registry has a use for this pod, now or once it runs.
+pub fn is_present(read: &Pod) -> bool {
+    let meta = &read.metadata;
+    let name = |name: &Option<String>| name.as_deref().unwrap_or_default().to_owned();
+    let object = ObjectRef::new("Pod", name(&meta.namespace), name(&meta.name));
+    let facts = pod(read, &object, None, &mut Report::new(object.clone(), None));
+    facts.registered() && !facts.finished
+}
+
 /// By the Ready condition (none: not ready); a pod that is being deleted is not ready but serves.
 fn health(pod: &Pod) -> Health {
     let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
