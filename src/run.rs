@@ -1,21 +1,25 @@
 //! The one place that wires the parts together.
 
+mod admin;
+mod objects;
 mod once;
+mod proxies;
 
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 pub use once::{Once, once};
 
+use crate::admin::Metrics;
 use crate::capture::{self, Reconciler};
-use crate::cli::serve::{Options, XdsSocket};
-use crate::model::NodeId;
-use crate::source::folder;
-use crate::xds::{Admit, ListenError, Listener, Server, Store};
+use crate::cli::serve::Options;
+use crate::health::{Health, Part};
+use crate::xds::{Server, Snapshot, Store};
 
 /// How many updates may queue between the source and the reconciler, which takes all at once. A
 /// source that fills it waits, so that memory stays bounded.
@@ -24,78 +28,68 @@ const QUEUE: usize = 64;
 /// Serves until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// Where the folder cannot be read or an address cannot be served; before anything has started.
+/// Where there is no source of objects, or an address cannot be served; before anything has started.
 pub async fn serve(options: Options) -> Result<()> {
     // Before anything else, so that a signal during the start is not lost.
     let stop = stopped().context("signals")?;
-    // The folder first: where there is none, nothing is bound or said to be served.
+    let (health, metrics) = (Health::default(), Metrics::default());
+    metrics.add_health(&health);
+
+    // The source first: where there is none, nothing is bound or said to be served.
     let (updates, queued) = mpsc::channel(QUEUE);
-    let follow = folder::watch(options.manifests.clone(), updates)?;
-    let listeners = listeners(&options).await?;
+    let follow = objects::follow(&options.objects, updates, &health, &metrics).await?;
+    let admin = admin::bind(options.admin)?;
+    let listeners = proxies::listeners(&options).await?;
 
     let store = Arc::new(Store::default());
     let version = concat!("aether/", env!("CARGO_PKG_VERSION"));
-    let server = Server::new(&store, version, admit());
+    let server = Server::new(&store, version, proxies::admit());
+    metrics.register(|registry| server.stats().register(registry));
+    let capture = capture::Metrics::default();
+    metrics.register(|registry| capture.register(registry));
+
     let reconciler = Reconciler::new(options.index, options.translate);
-    capture::spawn(reconciler, queued, announced(store)).context("the reconciler's thread")?;
+    let part = health.part("snapshot");
+    part.waiting("the objects are not read yet");
+    capture::spawn(reconciler, queued, capture, announced(store, part))
+        .context("the reconciler's thread")?;
     let following = tokio::spawn(follow);
 
+    let ended = CancellationToken::new();
+    let admin = admin.map(|admin| {
+        let (health, ended) = (health.clone(), ended.clone());
+        tokio::spawn(async move {
+            if let Err(error) = admin.run(health, metrics, ended).await {
+                warn!(%error, "health and metrics are served no more");
+            }
+        })
+    });
+    let stop = async {
+        stop.await;
+        health.drain();
+    };
     server.run(listeners, stop).await;
     // The source ends, its channel closes, and with it the reconciler.
     following.abort();
+    ended.cancel();
+    if let Some(admin) = admin {
+        admin.await.context("health and metrics")?;
+    }
     info!("stopped");
     Ok(())
 }
 
 /// Publishes snapshots, and says of the first that there is one.
-fn announced(store: Arc<Store>) -> impl FnMut(Arc<crate::xds::Snapshot>) + Send + 'static {
+fn announced(store: Arc<Store>, part: Part) -> impl FnMut(Arc<Snapshot>) + Send + 'static {
     let mut first = true;
     move |snapshot| {
-        if std::mem::take(&mut first) {
-            info!(proxies = snapshot.nodes.len(), "the manifests are read; serving");
-        }
+        let proxies = snapshot.nodes.len();
         store.publish(snapshot);
-    }
-}
-
-/// The addresses that were asked for, bound.
-async fn listeners(options: &Options) -> Result<Vec<Listener>> {
-    let mut listeners = Vec::new();
-    if let Some(address) = options.xds_address {
-        let listener = Listener::tcp(address).await.context("--xds-address")?;
-        let bound = listener.address().unwrap_or(address);
-        info!(address = %bound, "xDS on TCP");
-        listeners.push(listener);
-    }
-    let (path, required) = match &options.xds_socket {
-        XdsSocket::Off => return Ok(listeners),
-        XdsSocket::Required(path) => (path, true),
-        XdsSocket::IfPossible(path) => (path, false),
-    };
-    let socket: Result<Listener, ListenError> = Listener::unix(path).await;
-    match socket {
-        Ok(listener) => {
-            info!(path = %path.display(), "xDS on a Unix socket");
-            listeners.push(listener);
-        }
-        Err(error) if required => return Err(error).context("--xds-socket"),
-        Err(error) => {
-            let error = anyhow::Error::new(error);
-            warn!("{error:#}; serving TCP alone (name another path with --xds-socket, or none)");
+        if std::mem::take(&mut first) {
+            info!(proxies, "the objects are read; serving");
+            part.ready();
         }
     }
-    Ok(listeners)
-}
-
-/// Who is served, by node id. Node proxies come later, and are told so.
-fn admit() -> Admit {
-    Arc::new(|id| match id.parse::<NodeId>() {
-        Ok(NodeId::Pod(_)) => Ok(()),
-        Ok(NodeId::Node(_)) => Err(format!(
-            "the node id {id:?} is that of a node proxy, which this version does not serve; sidecars call themselves pod/<namespace>/<name>"
-        )),
-        Err(error) => Err(error.to_string()),
-    })
 }
 
 /// Done when the process is told to stop.

@@ -21,19 +21,35 @@ use std::path::{Path, PathBuf};
 use scan::{has_word, paths_after, without_comments, without_tests};
 
 /// The parts that each part may name. `run` may name all; a part that is not here must be added.
-const MAY_NAME: [(&str, &[&str]); 11] = [
+const MAY_NAME: [(&str, &[&str]); 13] = [
     ("model", &[]),
+    ("health", &[]),
     ("descriptors", &[]),
     ("xds", &[]),
     ("index", &["model"]),
     ("leader", &[]),
     ("generate", &["model", "index", "leader"]),
-    ("source", &["model", "index"]),
+    ("source", &["model", "health", "index"]),
     ("translate", &["model", "xds"]),
     ("capture", &["model", "index", "source", "translate", "xds"]),
+    ("admin", &["health"]),
     // The commands read settings and results; what is to be done they leave to `run`.
     ("cli", &["model", "xds", "index", "translate", "descriptors", "run"]),
-    ("run", &["model", "index", "source", "translate", "xds", "capture", "cli", "descriptors"]),
+    (
+        "run",
+        &[
+            "model",
+            "health",
+            "index",
+            "source",
+            "translate",
+            "xds",
+            "capture",
+            "admin",
+            "cli",
+            "descriptors",
+        ],
+    ),
 ];
 
 /// Words that must not stand in a part.

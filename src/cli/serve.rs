@@ -1,13 +1,13 @@
 //! `aether serve`: the process itself.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::Args;
 
 use super::WrongOptions;
-use super::options::{Shaping, Source};
+use super::options::{Objects, Shaping, Source};
 use super::values::{Address, Socket};
 use crate::{index, run, translate};
 
@@ -17,7 +17,7 @@ pub const DEFAULT_SOCKET: &str = "/run/aether/xds.sock";
 /// The heading of the options that say where proxies connect.
 const PROXIES: &str = "Where proxies connect";
 
-/// Serve proxies over xDS, following the manifests as they change.
+/// Serve proxies over xDS, following the objects as they change.
 #[derive(Debug, Clone, Args)]
 pub struct Serve {
     #[command(flatten)]
@@ -37,8 +37,32 @@ pub struct Serve {
     #[arg(long, env = "AETHER_XDS_SOCKET", value_name = "PATH", help_heading = PROXIES)]
     xds_socket: Option<Socket>,
 
+    /// TCP address for health and metrics over HTTP, or `none`
+    /// [default: 127.0.0.1:8080; where that one is taken, a warning, and neither].
+    #[arg(
+        long,
+        env = "AETHER_ADMIN_ADDRESS",
+        value_name = "ADDRESS",
+        help_heading = "Health and metrics"
+    )]
+    admin_address: Option<Address>,
+
     #[command(flatten)]
     shaping: Shaping,
+}
+
+/// Where health and metrics are served unless it is said otherwise.
+pub const DEFAULT_ADMIN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8080));
+
+/// The address for health and metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AdminAddress {
+    /// None.
+    Off,
+    /// It was asked for: without it, nothing starts.
+    Required(SocketAddr),
+    /// The default. A second process on one machine finds it taken, which costs a warning.
+    IfPossible(SocketAddr),
 }
 
 /// The Unix socket that is served.
@@ -56,12 +80,14 @@ pub enum XdsSocket {
 /// What `serve` was asked for, checked.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The folder of manifests.
-    pub manifests: PathBuf,
+    /// Where objects come from.
+    pub objects: Objects,
     /// The TCP address; `None`: no TCP. Port 0 takes any that is free.
     pub xds_address: Option<SocketAddr>,
     /// The Unix socket.
     pub xds_socket: XdsSocket,
+    /// The address for health and metrics.
+    pub admin: AdminAddress,
     /// What the translation is set to.
     pub translate: translate::Settings,
     /// What the index is set to.
@@ -82,8 +108,13 @@ impl Serve {
                 "neither --xds-address nor --xds-socket: no proxy could connect, so leave one of them on"
             )),
         };
-        let manifests = self.source.folder()?.clone();
-        Ok(Options { manifests, xds_address, xds_socket, translate, index })
+        let admin = match self.admin_address {
+            None => AdminAddress::IfPossible(DEFAULT_ADMIN),
+            Some(Address(None)) => AdminAddress::Off,
+            Some(Address(Some(address))) => AdminAddress::Required(address),
+        };
+        let objects = self.source.objects();
+        Ok(Options { objects, xds_address, xds_socket, admin, translate, index })
     }
 
     /// Runs until it is told to stop.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{ApiError, Services};
-use crate::index::{MANAGED, MANAGER};
+use crate::index::{MANAGED, FIELD_MANAGER};
 use crate::model::ServiceKey;
 
 /// How long one request may take.
@@ -43,7 +43,7 @@ fn services(namespace: &str) -> Request {
 }
 
 fn params() -> PostParams {
-    PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() }
+    PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() }
 }
 
 fn bytes(service: &Value) -> Result<Vec<u8>, ApiError> {

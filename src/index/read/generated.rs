@@ -22,7 +22,7 @@ pub fn is_generated(meta: &ObjectMeta) -> bool {
     let mut writers = meta.managed_fields.iter().flatten();
     itself
         && values::of(meta.labels.as_ref(), keys::MESH_SERVICE) == Some("true")
-        && writers.any(|writer| writer.manager.as_deref() == Some(keys::MANAGER))
+        && writers.any(|writer| writer.manager.as_deref() == Some(keys::FIELD_MANAGER))
 }
 
 /// What the generator looks at in a Service that was generated; `None` for every other one.
