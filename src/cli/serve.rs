@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use super::WrongOptions;
+use super::kubernetes::{Kubernetes, Writing};
 use super::options::{Objects, Shaping, Source};
 use super::values::{Address, Socket};
 use crate::{index, run, translate};
@@ -49,6 +50,9 @@ pub struct Serve {
 
     #[command(flatten)]
     shaping: Shaping,
+
+    #[command(flatten)]
+    kubernetes: Kubernetes,
 }
 
 /// Where health and metrics are served unless it is said otherwise.
@@ -88,6 +92,8 @@ pub struct Options {
     pub xds_socket: XdsSocket,
     /// The address for health and metrics.
     pub admin: AdminAddress,
+    /// What is written to the API server.
+    pub writing: Writing,
     /// What the translation is set to.
     pub translate: translate::Settings,
     /// What the index is set to.
@@ -114,7 +120,8 @@ impl Serve {
             Some(Address(Some(address))) => AdminAddress::Required(address),
         };
         let objects = self.source.objects();
-        Ok(Options { objects, xds_address, xds_socket, admin, translate, index })
+        let writing = self.kubernetes.options(self.shaping.own_namespace())?;
+        Ok(Options { objects, xds_address, xds_socket, admin, writing, translate, index })
     }
 
     /// Runs until it is told to stop.

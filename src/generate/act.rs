@@ -30,6 +30,8 @@ pub enum Outcome {
     Overtaken,
     /// The API server says no, in these words.
     Refused(String),
+    /// We may not do it. What is missing is said elsewhere.
+    Forbidden(String),
     /// No answer that means anything.
     Failed(String),
     /// The leadership is over.
@@ -46,6 +48,7 @@ impl Outcome {
             Self::Taken => "taken",
             Self::Overtaken => "overtaken",
             Self::Refused(_) => "refused",
+            Self::Forbidden(_) => "forbidden",
             Self::Failed(_) => "failed",
             Self::Lost => "lost",
         }
@@ -57,6 +60,7 @@ impl From<ApiError> for Outcome {
         match error {
             ApiError::Overtaken(_) => Self::Overtaken,
             ApiError::Refused(words) => Self::Refused(words),
+            ApiError::Forbidden(words) => Self::Forbidden(words),
             ApiError::Failed(words) => Self::Failed(words),
         }
     }
@@ -164,7 +168,8 @@ async fn claims(key: &ServiceKey, by: &str, api: &impl Services) -> Result<bool,
     let by = ServiceKey::new(key.namespace.clone(), by);
     let Some(service) = api.get(&by).await? else { return Ok(false) };
     let Ok(service) = serde_json::from_value::<Service>(service) else { return Ok(false) };
-    Ok(generated(&service).is_none() && crate::index::mesh_name_of(&service) == Some(key.name.clone()))
+    Ok(generated(&service).is_none()
+        && crate::index::mesh_name_of(&service) == Some(key.name.clone()))
 }
 
 /// What is read of a Service that was generated; `None` for one that was not.

@@ -14,6 +14,9 @@ pub enum ApiError {
     /// The API server says no, in these words.
     #[error("the API server refuses it: {0}")]
     Refused(String),
+    /// We may not do it.
+    #[error("we may not do it: {0}")]
+    Forbidden(String),
     /// No answer, or one that means nothing. It may or may not have been done.
     #[error("{0}")]
     Failed(String),
@@ -23,10 +26,8 @@ pub enum ApiError {
 /// deleted. Nothing is read from a cache.
 pub trait Services: Send + Sync {
     /// Reads a Service; `None` where there is none.
-    fn get(
-        &self,
-        key: &ServiceKey,
-    ) -> impl Future<Output = Result<Option<Value>, ApiError>> + Send;
+    fn get(&self, key: &ServiceKey)
+    -> impl Future<Output = Result<Option<Value>, ApiError>> + Send;
 
     /// Creates a Service (POST).
     fn create(

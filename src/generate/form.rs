@@ -89,7 +89,11 @@ pub fn put_right(service: &mut Value, key: &ServiceKey, wanted: Option<&Wanted>,
 }
 
 /// The object of a name inside of another, made where it is not there.
-fn inside<'a>(value: &'a mut Value, within: &str, name: &str) -> Option<&'a mut Map<String, Value>> {
+fn inside<'a>(
+    value: &'a mut Value,
+    within: &str,
+    name: &str,
+) -> Option<&'a mut Map<String, Value>> {
     let inside = value.pointer_mut(within)?.as_object_mut()?.entry(name).or_insert(Value::Null);
     if inside.is_null() {
         *inside = json!({});

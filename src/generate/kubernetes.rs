@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{ApiError, Services};
-use crate::index::{MANAGED, FIELD_MANAGER};
+use crate::index::{FIELD_MANAGER, MANAGED};
 use crate::model::ServiceKey;
 
 /// How long one request may take.
@@ -63,6 +63,7 @@ async fn answered<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T
         match status.code {
             404 | 409 => ApiError::Overtaken(status.message),
             403 if closing() => ApiError::Overtaken(status.message),
+            401 | 403 => ApiError::Forbidden(status.message),
             // Too many requests, or none of its doing: it says nothing about the Service.
             429 | 500.. => ApiError::Failed(status.message),
             _ => ApiError::Refused(status.message),
@@ -91,12 +92,9 @@ impl Services for Kubernetes {
     }
 
     async fn delete(&self, key: &ServiceKey, uid: &str, version: &str) -> Result<(), ApiError> {
-        let preconditions = Preconditions {
-            resource_version: Some(version.to_owned()),
-            uid: Some(uid.to_owned()),
-        };
-        let params =
-            DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
+        let preconditions =
+            Preconditions { resource_version: Some(version.to_owned()), uid: Some(uid.to_owned()) };
+        let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
         let request = services(&key.namespace).delete(&key.name, &params);
         self.send(request).await.map(drop)
     }

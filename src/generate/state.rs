@@ -95,6 +95,8 @@ impl State {
             Outcome::Written => (seconds(1), seconds(300)),
             Outcome::AsWanted => (seconds(1), seconds(60)),
             Outcome::Overtaken => (Duration::from_millis(200), seconds(30)),
+            // It is used as soon as it is granted.
+            Outcome::Forbidden(_) => (seconds(3), seconds(3)),
             Outcome::Failed(_) => (seconds(1), seconds(60)),
             Outcome::Kept | Outcome::Taken => (seconds(60), seconds(600)),
             Outcome::Refused(_) => (seconds(10), seconds(600)),

@@ -19,9 +19,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use keys::{
-    APP_PROTOCOL, FIELD_MANAGER, GENERATED_FOR, MANAGED, MESH_SERVICE, PORT, SERVICE,
-};
+pub use keys::{APP_PROTOCOL, FIELD_MANAGER, GENERATED_FOR, MANAGED, MESH_SERVICE, PORT, SERVICE};
 pub use object::{Change, Id, Object, ObjectKind};
 pub use read::{generated, is_generated, is_present, mesh_name_of};
 pub use settings::Settings;

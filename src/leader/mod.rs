@@ -23,6 +23,7 @@
 mod clock;
 mod election;
 mod lease;
+mod metrics;
 mod permit;
 mod record;
 mod settings;

@@ -144,6 +144,15 @@ impl Permit {
     }
 }
 
+#[cfg(test)]
+impl Permit {
+    /// The permit of a term that is over.
+    pub(crate) fn ended() -> Self {
+        let (_, leadership) = Seat::new(Clock::boot());
+        Self { number: 1, leadership }
+    }
+}
+
 /// The election's side of a [`Leadership`].
 #[derive(Debug)]
 pub(super) struct Seat {

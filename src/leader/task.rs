@@ -17,6 +17,8 @@ use kube::{Api, Client};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
+use crate::health::{Part, State};
+
 use super::permit::Seat;
 use super::{Answer, Clock, Election, Leadership, Record, Request, Settings, Step, lease};
 
@@ -49,6 +51,8 @@ pub struct Elector {
     pub identity: String,
     /// The durations.
     pub settings: Settings,
+    /// Says what stands in the way. Nothing waits for it: every replica serves.
+    pub health: Part,
     /// Who writes it, as `managedFields` says it.
     pub manager: &'static str,
 }
@@ -88,7 +92,8 @@ impl Elector {
         stop: &CancellationToken,
     ) {
         let mut watch = self.watch(api.clone());
-        let mut seeing = Seeing::default();
+        self.health.ready();
+        let mut seeing = Seeing { health: self.health.clone(), listed: false, trouble: None };
         let mut stopping = false;
         let mut under_way = None;
         loop {
@@ -148,14 +153,24 @@ impl Elector {
     ) -> Answer<Lease> {
         let sent = tokio::time::timeout(limit, self.request(&api, request)).await;
         let error = match sent {
-            Ok(Ok(answer)) => return answer,
+            Ok(Ok(answer)) => {
+                self.health.ready();
+                return answer;
+            }
             Ok(Err(kube::Error::Api(status))) if matches!(status.code, 404 | 409) => {
                 return Answer::Refused;
             }
             Ok(Err(error)) => error.to_string(),
             Err(_) => format!("no answer within {limit:?}"),
         };
-        warn!("the lease {}/{}: {error}", self.namespace, self.name);
+        let said = format!("the lease {}/{} cannot be held: {error}", self.namespace, self.name);
+        // Said once, and not with every attempt.
+        if self.health.state() == State::Degraded(said.clone()) {
+            debug!("{said}");
+        } else {
+            warn!("{said}");
+            self.health.degraded(said);
+        }
         Answer::Failed
     }
 
@@ -198,8 +213,8 @@ impl Elector {
 }
 
 /// Reads the events of the watch.
-#[derive(Default)]
 struct Seeing {
+    health: Part,
     /// Whether the list at the start of a watch had the object.
     listed: bool,
     /// The last error, which is told once.
@@ -229,6 +244,7 @@ impl Seeing {
                 }
                 if self.trouble.take().is_some() {
                     info!("the lease can be watched again");
+                    self.health.ready();
                 }
             }
             Event::Apply(lease) => election.seen(Some(lease::record(lease)), clock.now()),
@@ -245,7 +261,9 @@ impl Seeing {
         if self.trouble.as_ref() == Some(&words) {
             debug!("the lease cannot be watched: {error}");
         } else {
-            warn!("the lease cannot be watched, so this process cannot lead: {error}");
+            let said = format!("the lease cannot be watched, so this process cannot lead: {error}");
+            warn!("{said}");
+            self.health.degraded(said);
             self.trouble = Some(words);
         }
     }
