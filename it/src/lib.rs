@@ -17,6 +17,7 @@ pub mod command;
 pub mod counters;
 pub mod delta;
 pub mod envoy;
+pub mod helm;
 pub mod large;
 pub mod latency;
 pub mod load;

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
+use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -11,8 +11,8 @@ use nix::sys::signal::Signal;
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 
+use crate::process::{Process, Spec, output};
 use crate::wire::Wire;
-use crate::process::{Process, Spec};
 use crate::{eventually, places};
 
 /// The program, in our own network namespace. Dropped, it is killed.
@@ -42,6 +42,13 @@ impl Plane {
     /// Where it serves xDS.
     pub fn socket(&self) -> &Path {
         &self.socket
+    }
+
+    /// A bootstrap for the Envoy of this node id, as `aether bootstrap` prints it.
+    pub fn bootstrap(&self, node: &str) -> Result<String> {
+        let mut command = Command::new(&self.spec.program);
+        command.args(["bootstrap", "--node", node, "--xds-socket"]).arg(&self.socket);
+        output(&mut command)
     }
 
     /// What it wrote so far.
@@ -78,7 +85,10 @@ impl Plane {
         let address = self.admin()?;
         let ask = async {
             let mut wire = Wire::new(TcpStream::connect(address).await?);
-            wire.write(format!("GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").as_bytes()).await?;
+            wire.write(
+                format!("GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").as_bytes(),
+            )
+            .await?;
             let head = wire.head().await?.context("no answer")?;
             let answer = wire.answer_body(head, false).await?;
             let status = StatusCode::from_u16(answer.head.status()?)?;
@@ -89,7 +99,8 @@ impl Plane {
 
     /// Waits until `/readyz` is answered with this status and holds these words; the answer.
     pub async fn readyz(&self, status: u16, words: &[&str], limit: Duration) -> Result<String> {
-        let asked = eventually(&format!("{status} {words:?} of /readyz"), limit, || async {
+        let what = format!("{status} {words:?} of /readyz");
+        let asked = eventually(&what, limit, || async {
             let (found, text) = self.get("/readyz").await?;
             let right = found.as_u16() == status && words.iter().all(|word| text.contains(word));
             anyhow::ensure!(right, "{found}: {text}");

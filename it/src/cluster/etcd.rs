@@ -7,7 +7,6 @@ use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper_util::rt::TokioIo;
-use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
@@ -17,12 +16,12 @@ use super::Cluster;
 impl Cluster {
     /// Stops etcd where it stands (SIGSTOP): the API server answers from its caches or not at all.
     pub fn pause_etcd(&self) -> Result<()> {
-        self.etcd().signal(Signal::SIGSTOP)
+        self.etcd().pause()
     }
 
     /// Lets it go on.
     pub fn resume_etcd(&self) -> Result<()> {
-        self.etcd().signal(Signal::SIGCONT)
+        self.etcd().resume()
     }
 
     /// Forgets all history of the datastore. The API server's own memory of it, from which it answers watches and

@@ -25,6 +25,7 @@ pub use proxy::{End, Proxy};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use rcgen::KeyPair;
@@ -115,14 +116,27 @@ impl Cluster {
         for node in &options.nodes {
             self.add_node(node).await?;
         }
-        let wait = async {
+        let mut around = std::mem::take(&mut self.around);
+        let ended = async {
+            loop {
+                if let Err(ended) = around.iter_mut().try_for_each(Process::must_run) {
+                    return ended;
+                }
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        };
+        let ready = async {
             if options.controllers {
                 self.wait_for_namespace("default").await?;
             }
             self.wait_for_nodes(options.nodes.len()).await
         };
-        wait.await?;
-        self.around.iter_mut().try_for_each(Process::must_run)
+        let done = tokio::select! {
+            ended = ended => Err(ended),
+            ready = ready => ready.map(drop),
+        };
+        self.around = around;
+        done
     }
 
     /// Where the API server listens: a loopback address of its own, the same for as long as the cluster lives.

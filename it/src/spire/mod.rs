@@ -107,12 +107,12 @@ impl Spire {
 
     /// Stops the agent where it stands (SIGSTOP): it takes connections and is silent.
     pub fn pause_agent(&mut self) -> Result<()> {
-        self.agent.as_mut().context("there is no agent")?.signal(Signal::SIGSTOP)
+        self.agent.as_mut().context("there is no agent")?.pause()
     }
 
     /// Lets it go on.
     pub fn resume_agent(&mut self) -> Result<()> {
-        self.agent.as_mut().context("there is no agent")?.signal(Signal::SIGCONT)
+        self.agent.as_mut().context("there is no agent")?.resume()
     }
 
     /// The socket of the Workload API; its file is there while an agent runs, and after one was killed.

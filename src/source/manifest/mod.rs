@@ -9,6 +9,7 @@ mod document;
 mod json;
 mod names;
 mod object;
+mod repeated;
 mod split;
 mod trim;
 mod yaml;
