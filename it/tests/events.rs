@@ -66,7 +66,8 @@ impl Stage {
     }
 
     async fn described(&self, kind: &str, name: &str, words: &[&str]) -> Result<String> {
-        let asked = eventually(&format!("{words:?} of {kind} {name}"), SOON, || async {
+        let what = format!("{words:?} of {kind} {name}");
+        let asked = eventually(&what, SOON, || async {
             let told = self.cluster.kubectl(&["describe", kind, name, "-n", "shop"], "").await?;
             ensure!(words.iter().all(|word| told.contains(word)), "{told}");
             Ok(told)
