@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use super::WrongOptions;
+use super::kubernetes::{Kubernetes, Writing};
 use super::options::{Objects, Shaping, Source};
 use super::values::{Address, Socket, Span};
 use crate::{index, run, translate};
@@ -53,6 +54,9 @@ pub struct Serve {
 
     #[command(flatten)]
     shaping: Shaping,
+
+    #[command(flatten)]
+    kubernetes: Kubernetes,
 }
 
 /// The file of mesh names.
@@ -123,6 +127,8 @@ pub struct Options {
     pub admin: AdminAddress,
     /// The file of mesh names, and how often it is stamped.
     pub names: Option<(PathBuf, Duration)>,
+    /// What is written to the API server.
+    pub writing: Writing,
     /// What the translation is set to.
     pub translate: translate::Settings,
     /// What the index is set to.
@@ -151,7 +157,8 @@ impl Serve {
         let objects = self.source.objects();
         let NamesFile { mesh_dns_snapshot, mesh_dns_heartbeat } = &self.names;
         let names = mesh_dns_snapshot.clone().map(|path| (path, *mesh_dns_heartbeat));
-        Ok(Options { objects, xds_address, xds_socket, admin, names, translate, index })
+        let writing = self.kubernetes.options(self.shaping.own_namespace())?;
+        Ok(Options { objects, xds_address, xds_socket, admin, names, writing, translate, index })
     }
 
     /// Runs until it is told to stop.
