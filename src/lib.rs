@@ -4,6 +4,7 @@
 //! [`capture`] projects it and [`translate`] turns the projection into Envoy's resources, which
 //! [`xds`] serves. Nothing flows back but acknowledgements.
 
+pub mod admission;
 pub mod capture;
 pub mod cli;
 pub mod descriptors;

@@ -1,16 +1,20 @@
 //! The one place that wires the parts together.
 
 mod once;
+mod webhook;
 
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use futures::FutureExt;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tracing::{info, warn};
 
+pub use crate::source::manifest::{Form, RawDocument, documents};
 pub use once::{Once, once};
 
+use crate::admission;
 use crate::capture::{self, Reconciler};
 use crate::cli::serve::{Options, XdsSocket};
 use crate::model::NodeId;
@@ -27,11 +31,14 @@ const QUEUE: usize = 64;
 /// Where the folder cannot be read or an address cannot be served; before anything has started.
 pub async fn serve(options: Options) -> Result<()> {
     // Before anything else, so that a signal during the start is not lost.
-    let stop = stopped().context("signals")?;
+    let stop = stopped().context("signals")?.shared();
     // The folder first: where there is none, nothing is bound or said to be served.
     let (updates, queued) = mpsc::channel(QUEUE);
     let follow = folder::watch(options.manifests.clone(), updates)?;
     let listeners = listeners(&options).await?;
+    let metrics = admission::metrics::Metrics::default();
+    let webhook = options.webhook.map(|webhook| webhook::start(webhook, metrics, stop.clone()));
+    let webhook = webhook.transpose()?;
 
     let store = Arc::new(Store::default());
     let version = concat!("aether/", env!("CARGO_PKG_VERSION"));
@@ -41,6 +48,9 @@ pub async fn serve(options: Options) -> Result<()> {
     let following = tokio::spawn(follow);
 
     server.run(listeners, stop).await;
+    if let Some(webhook) = webhook {
+        webhook.await.context("the webhook")?;
+    }
     // The source ends, its channel closes, and with it the reconciler.
     following.abort();
     info!("stopped");

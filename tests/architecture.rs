@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use scan::{has_word, paths_after, without_comments, without_tests};
 
 /// The parts that each part may name. `run` may name all; a part that is not here must be added.
-const MAY_NAME: [(&str, &[&str]); 9] = [
+const MAY_NAME: [(&str, &[&str]); 10] = [
     ("model", &[]),
     ("descriptors", &[]),
     ("xds", &[]),
@@ -29,9 +29,23 @@ const MAY_NAME: [(&str, &[&str]); 9] = [
     ("source", &["model", "index"]),
     ("translate", &["model", "xds"]),
     ("capture", &["model", "index", "source", "translate", "xds"]),
+    ("admission", &["model", "index"]),
     // The commands read settings and results; what is to be done they leave to `run`.
-    ("cli", &["model", "xds", "index", "translate", "descriptors", "run"]),
-    ("run", &["model", "index", "source", "translate", "xds", "capture", "cli", "descriptors"]),
+    ("cli", &["model", "xds", "index", "translate", "descriptors", "admission", "run"]),
+    (
+        "run",
+        &[
+            "model",
+            "index",
+            "source",
+            "translate",
+            "xds",
+            "capture",
+            "cli",
+            "descriptors",
+            "admission",
+        ],
+    ),
 ];
 
 /// Words that must not stand in a part.

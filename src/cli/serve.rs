@@ -9,6 +9,7 @@ use clap::Args;
 use super::WrongOptions;
 use super::options::{Shaping, Source};
 use super::values::{Address, Socket};
+use super::webhook;
 use crate::{index, run, translate};
 
 /// Where proxies connect unless it is said otherwise.
@@ -39,6 +40,12 @@ pub struct Serve {
 
     #[command(flatten)]
     shaping: Shaping,
+
+    #[command(flatten)]
+    webhook: webhook::Webhook,
+
+    #[command(flatten)]
+    injection: webhook::Injection,
 }
 
 /// The Unix socket that is served.
@@ -66,6 +73,8 @@ pub struct Options {
     pub translate: translate::Settings,
     /// What the index is set to.
     pub index: index::Settings,
+    /// The webhook; `None`: there is none.
+    pub webhook: Option<webhook::Options>,
 }
 
 impl Serve {
@@ -83,7 +92,8 @@ impl Serve {
             )),
         };
         let manifests = self.source.folder()?.clone();
-        Ok(Options { manifests, xds_address, xds_socket, translate, index })
+        let webhook = self.webhook.options(&self.injection, &index)?;
+        Ok(Options { manifests, xds_address, xds_socket, translate, index, webhook })
     }
 
     /// Runs until it is told to stop.
