@@ -2,7 +2,8 @@
 //!
 //! A [`net::Net`] is a node without any link to the world: a network namespace with a bridge, to which pods (network
 //! namespaces of their own) are attached. In a pod run an [`envoy::Envoy`] as the sidecar's user and, through
-//! [`net::Netns::run`], clients and backends of this very process. [`aether::Aether`] is the program under test.
+//! [`net::Netns::run`], clients and backends of this very process. [`aether::Aether`] is the program under test. A
+//! [`cluster::Cluster`] is a real Kubernetes API server with what belongs to it, and [`spire::Spire`] real identities.
 //!
 //! Whatever happens, nothing is left behind: everything ends when its value is dropped; a process dies with the
 //! process that started it; and namespaces and folders whose maker was killed are swept by the next rig.
@@ -11,8 +12,11 @@ pub mod aether;
 pub mod backend;
 pub mod busy;
 pub mod client;
+pub mod cluster;
+pub mod command;
 pub mod counters;
 pub mod envoy;
+pub mod helm;
 pub mod large;
 pub mod latency;
 pub mod load;
@@ -22,6 +26,7 @@ pub mod net;
 pub mod places;
 pub mod process;
 pub mod sidecar;
+pub mod spire;
 pub mod trace;
 pub mod wire;
 pub mod world;

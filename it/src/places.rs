@@ -47,13 +47,27 @@ pub fn program(name: &str) -> Result<PathBuf> {
 
 /// The stock Envoy that `it/setup` installed, at a path that the sidecar's user can run.
 pub fn envoy() -> Result<PathBuf> {
+    tool_for_all("envoy")
+}
+
+/// A program (or another file) that `it/setup` installed.
+pub fn tool(name: &str) -> Result<PathBuf> {
     let profile = profile()?;
-    let installed = profile
+    profile
         .ancestors()
-        .map(|folder| folder.join("it/bin/envoy"))
+        .map(|folder| folder.join("it/bin").join(name))
         .find(|path| path.is_file())
-        .with_context(|| format!("there is no Envoy above {}: run it/setup", profile.display()))?;
-    if installed.ancestors().all(open_to_all) { Ok(installed) } else { copy_for_all(&installed) }
+        .with_context(|| format!("there is no {name} above {}: run it/setup", profile.display()))
+}
+
+/// The same at a path that any user can run.
+pub fn tool_for_all(name: &str) -> Result<PathBuf> {
+    let installed = tool(name)?;
+    if installed.ancestors().all(open_to_all) {
+        Ok(installed)
+    } else {
+        copy_for_all(name, &installed)
+    }
 }
 
 /// The folder of the running program's profile: `target/debug`, for a test in `target/debug/deps` too.
@@ -69,8 +83,8 @@ fn open_to_all(path: &Path) -> bool {
     path.as_os_str().is_empty() || path.metadata().is_ok_and(|found| found.mode() & 0o001 != 0)
 }
 
-/// A repository below /root is closed to the sidecar's user, so Envoy is copied once to where it is not.
-fn copy_for_all(installed: &Path) -> Result<PathBuf> {
+/// A repository below /root is closed to other users, so what they run is copied once to where it is not.
+fn copy_for_all(name: &str, installed: &Path) -> Result<PathBuf> {
     let folder = Path::new("/var/tmp/aether-it");
     std::fs::create_dir_all(folder)?;
     if folder.symlink_metadata()?.uid() != Uid::effective().as_raw() {
@@ -78,7 +92,7 @@ fn copy_for_all(installed: &Path) -> Result<PathBuf> {
     }
     std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))?;
     let source = installed.metadata()?;
-    let copy = folder.join(format!("envoy-{}-{}", source.len(), source.mtime()));
+    let copy = folder.join(format!("{name}-{}-{}", source.len(), source.mtime()));
     if !copy.is_file() {
         let fresh = tempfile::NamedTempFile::new_in(folder)?;
         std::fs::copy(installed, fresh.path())?;

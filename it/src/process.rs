@@ -131,6 +131,37 @@ impl Process {
         Ok(())
     }
 
+    /// Stops it where it stands (SIGSTOP), and waits until each of its threads has stopped.
+    pub fn pause(&mut self) -> Result<()> {
+        self.signal(Signal::SIGSTOP)?;
+        let start = Instant::now();
+        while !self.is_stopped()? {
+            self.must_run()?;
+            if start.elapsed() > Duration::from_secs(10) {
+                bail!("{} ({}) does not stop", self.name, self.id());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// Lets it go on after [`Process::pause`].
+    pub fn resume(&mut self) -> Result<()> {
+        self.signal(Signal::SIGCONT)
+    }
+
+    /// Whether all of its threads are stopped.
+    fn is_stopped(&self) -> Result<bool> {
+        for thread in std::fs::read_dir(format!("/proc/{}/task", self.id()))? {
+            // One that has ended meanwhile does nothing more either.
+            let status = std::fs::read_to_string(thread?.path().join("status")).unwrap_or_default();
+            if status.lines().any(|line| line.starts_with("State:") && !line.contains("stopped")) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Waits for its end, at most this long.
     pub fn wait(&mut self, limit: Duration) -> Result<ExitStatus> {
         let start = Instant::now();

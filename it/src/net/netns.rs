@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::process::output;
@@ -67,8 +67,7 @@ impl Netns {
         T: Send + 'static,
         F: Future<Output = T> + Send + 'static,
     {
-        let runtime = self.runtime.as_ref().context("the namespace is being removed")?;
-        Ok(AbortOnDropHandle::new(runtime.spawn(future)))
+        Ok(AbortOnDropHandle::new(self.handle()?.spawn(future)))
     }
 
     /// Runs a future in this namespace. A panic in it (an assertion of a test, say) goes on in the caller.
@@ -84,6 +83,12 @@ impl Netns {
                 Err(error) => Err(error.into()),
             },
         }
+    }
+
+    /// The runtime whose threads are in this namespace.
+    pub fn handle(&self) -> Result<Handle> {
+        let runtime = self.runtime.as_ref().context("the namespace is being removed")?;
+        Ok(runtime.handle().clone())
     }
 
     /// A command of another program in this namespace, as root.
