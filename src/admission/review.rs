@@ -156,6 +156,10 @@ impl Review {
         if body.iter().all(u8::is_ascii_whitespace) {
             return Err(without(ReviewError::Empty));
         }
+        // A list of its fields would be read as an object, too.
+        if body.trim_ascii_start().first() != Some(&b'{') {
+            return Err(without(ReviewError::Json("it is no JSON object".to_owned())));
+        }
         let json = |error: serde_json::Error| ReviewError::Json(error.to_string());
         let envelope: Envelope<'_> = serde_json::from_slice(body).map_err(json).map_err(without)?;
         let request = envelope.request.map(RawValue::get).map(serde_json::from_str::<Request<'_>>);

@@ -51,7 +51,7 @@ fn is_minimal(pod: &Value, operations: &Value) {
 }
 
 fn cases() -> ProptestConfig {
-    ProptestConfig { cases: 4000, ..ProptestConfig::default() }
+    ProptestConfig { cases: 1500, ..ProptestConfig::default() }
 }
 
 proptest! {

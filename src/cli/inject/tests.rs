@@ -71,8 +71,8 @@ fn a_deployment_comes_out_in_its_own_form_and_order() {
         "aether.io/managed:",
         "app:",
         "futureField:",
-        "b:",
-        "a:",
+        " b:",
+        " a:",
         "containers:",
     ];
     let places: Vec<_> = order
