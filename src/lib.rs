@@ -2,12 +2,15 @@
 //!
 //! Data flows one way: objects come from a [`source`], the [`index`] makes a [`model`] of them,
 //! [`capture`] projects it and [`translate`] turns the projection into Envoy's resources, which
-//! [`xds`] serves. Nothing flows back but acknowledgements.
+//! [`xds`] serves. Nothing flows back but acknowledgements. What each part says of itself is gathered
+//! in [`health`] and told by [`admin`].
 
+pub mod admin;
 pub mod admission;
 pub mod capture;
 pub mod cli;
 pub mod descriptors;
+pub mod health;
 pub mod index;
 pub mod model;
 pub mod run;

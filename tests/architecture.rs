@@ -21,14 +21,16 @@ use std::path::{Path, PathBuf};
 use scan::{has_word, paths_after, without_comments, without_tests};
 
 /// The parts that each part may name. `run` may name all; a part that is not here must be added.
-const MAY_NAME: [(&str, &[&str]); 10] = [
+const MAY_NAME: [(&str, &[&str]); 12] = [
     ("model", &[]),
+    ("health", &[]),
     ("descriptors", &[]),
     ("xds", &[]),
     ("index", &["model"]),
     ("source", &["model", "index"]),
     ("translate", &["model", "xds"]),
     ("capture", &["model", "index", "source", "translate", "xds"]),
+    ("admin", &["health"]),
     ("admission", &["model", "index"]),
     // The commands read settings and results; what is to be done they leave to `run`.
     ("cli", &["model", "xds", "index", "translate", "descriptors", "admission", "run"]),
@@ -36,14 +38,16 @@ const MAY_NAME: [(&str, &[&str]); 10] = [
         "run",
         &[
             "model",
+            "health",
             "index",
             "source",
             "translate",
             "xds",
             "capture",
+            "admin",
+            "admission",
             "cli",
             "descriptors",
-            "admission",
         ],
     ),
 ];

@@ -103,9 +103,9 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Makes them part of a registry.
+    /// Makes them part of a registry, whose prefix their names get.
     pub fn register(&self, registry: &mut Registry) {
-        let webhook = registry.sub_registry_with_prefix("aether_webhook");
+        let webhook = registry.sub_registry_with_prefix("webhook");
         webhook.register(
             "reviews",
             "Reviews answered, by the entry that brought them, what became of the pod, and why",

@@ -8,7 +8,7 @@ use std::time::Instant;
 use tokio::sync::mpsc::Receiver;
 use tracing::{debug, error, info, warn};
 
-use super::{Outcome, Reconciler};
+use super::{Metrics, Outcome, Reconciler};
 use crate::model::{Finding, Severity};
 use crate::source::Update;
 use crate::xds::Snapshot;
@@ -21,10 +21,11 @@ use crate::xds::Snapshot;
 pub fn spawn(
     reconciler: Reconciler,
     updates: Receiver<Update>,
+    metrics: Metrics,
     publish: impl FnMut(Arc<Snapshot>) + Send + 'static,
 ) -> std::io::Result<JoinHandle<()>> {
     let thread = std::thread::Builder::new().name("reconciler".into());
-    thread.spawn(move || run(reconciler, updates, publish))
+    thread.spawn(move || run(reconciler, updates, &metrics, publish))
 }
 
 /// Takes updates until their sender is gone: all that have queued, then one round of work. A round
@@ -32,6 +33,7 @@ pub fn spawn(
 fn run(
     mut reconciler: Reconciler,
     mut updates: Receiver<Update>,
+    metrics: &Metrics,
     mut publish: impl FnMut(Arc<Snapshot>),
 ) {
     while let Some(update) = updates.blocking_recv() {
@@ -44,13 +46,16 @@ fn run(
             reconciler.reconcile()
         }));
         let Ok(outcome) = round else {
+            metrics.failed();
             error!("reconciling failed in a way that it must not; what was served before still is");
             continue;
         };
         tell(&outcome);
+        metrics.round(&outcome, started.elapsed());
         if let Some(snapshot) = outcome.snapshot {
             let took = started.elapsed();
             debug!(generation = snapshot.generation, ?took, "a new snapshot");
+            metrics.published(&snapshot, reconciler.projection());
             publish(snapshot);
         }
     }

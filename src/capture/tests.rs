@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use super::{Reconciler, spawn};
+use super::{Metrics, Reconciler, spawn};
 use crate::index::{Change, Id, Object, ObjectKind, Settings as IndexSettings};
 use crate::model::{Finding, MeshNames, ObjectRef, Reason, Severity};
 use crate::source::Update;
@@ -112,7 +112,16 @@ fn updates_that_queued_make_one_snapshot_and_the_thread_ends_with_its_source() {
     drop(sender);
     let sink = published.clone();
     let publish = move |snapshot| sink.lock().unwrap().push(snapshot);
-    spawn(reconciler(), receiver, publish).unwrap().join().unwrap();
+    let metrics = Metrics::default();
+    let thread = spawn(reconciler(), receiver, metrics.clone(), publish).unwrap();
+    thread.join().unwrap();
+    let mut registry = prometheus_client::registry::Registry::default();
+    metrics.register(&mut registry);
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+    for line in ["snapshot_generation 1\n", "services 8\n", "pods 1\n"] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
     let published = published.lock().unwrap();
     assert_eq!(published.len(), 1);
     assert!(clusters(&published[0]) >= 8);

@@ -1,6 +1,6 @@
 //! `aether serve`: the process itself.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
@@ -38,6 +38,16 @@ pub struct Serve {
     #[arg(long, env = "AETHER_XDS_SOCKET", value_name = "PATH", help_heading = PROXIES)]
     xds_socket: Option<Socket>,
 
+    /// TCP address for health and metrics over HTTP, or `none`
+    /// [default: 127.0.0.1:8080; where that one is taken, a warning, and neither].
+    #[arg(
+        long,
+        env = "AETHER_ADMIN_ADDRESS",
+        value_name = "ADDRESS",
+        help_heading = "Health and metrics"
+    )]
+    admin_address: Option<Address>,
+
     #[command(flatten)]
     shaping: Shaping,
 
@@ -46,6 +56,20 @@ pub struct Serve {
 
     #[command(flatten)]
     injection: webhook::Injection,
+}
+
+/// Where health and metrics are served unless it is said otherwise.
+pub const DEFAULT_ADMIN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8080));
+
+/// The address for health and metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AdminAddress {
+    /// None.
+    Off,
+    /// It was asked for: without it, nothing starts.
+    Required(SocketAddr),
+    /// The default. A second process on one machine finds it taken, which costs a warning.
+    IfPossible(SocketAddr),
 }
 
 /// The Unix socket that is served.
@@ -69,6 +93,8 @@ pub struct Options {
     pub xds_address: Option<SocketAddr>,
     /// The Unix socket.
     pub xds_socket: XdsSocket,
+    /// The address for health and metrics.
+    pub admin: AdminAddress,
     /// What the translation is set to.
     pub translate: translate::Settings,
     /// What the index is set to.
@@ -91,9 +117,14 @@ impl Serve {
                 "neither --xds-address nor --xds-socket: no proxy could connect, so leave one of them on"
             )),
         };
+        let admin = match self.admin_address {
+            None => AdminAddress::IfPossible(DEFAULT_ADMIN),
+            Some(Address(None)) => AdminAddress::Off,
+            Some(Address(Some(address))) => AdminAddress::Required(address),
+        };
         let manifests = self.source.folder()?.clone();
         let webhook = self.webhook.options(&self.injection, &index)?;
-        Ok(Options { manifests, xds_address, xds_socket, translate, index, webhook })
+        Ok(Options { manifests, xds_address, xds_socket, admin, translate, index, webhook })
     }
 
     /// Runs until it is told to stop.

@@ -14,6 +14,7 @@ use tracing::{error, info};
 use crate::admission::metrics::Metrics;
 use crate::admission::server::{self, Limits, Webhook};
 use crate::cli::webhook::{Certificate, Options};
+use crate::health::Health;
 
 /// Binds the webhook and serves it until `stop`, and its drain after that.
 ///
@@ -22,6 +23,7 @@ use crate::cli::webhook::{Certificate, Options};
 pub fn start(
     options: Options,
     metrics: Metrics,
+    health: &Health,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> Result<JoinHandle<()>> {
     let certificate = certificate(&options.certificate)?;
@@ -30,11 +32,15 @@ pub fn start(
         .with_context(|| format!("--webhook-address: {} cannot be bound", options.address))?;
     let address = listener.local_addr().unwrap_or(options.address);
     info!(%address, gate = options.settings.gate.is_some(), "the webhook on HTTPS");
+    // Of its own: a webhook that cannot serve takes no proxy's configuration away.
+    let part = health.apart("webhook");
+    part.ready();
     let webhook = Arc::new(Webhook::new(options.settings, metrics, Limits::default()));
     Ok(tokio::spawn(async move {
         let served = server::serve(listener, tls, webhook, stop, options.drain).await;
         if let Err(error) = served {
             error!("the webhook ended: {error}");
+            part.waiting(format!("it ended: {error}"));
         }
     }))
 }

@@ -31,6 +31,17 @@ impl Kind {
         }
     }
 
+    /// How the protocol abbreviates it, for metrics and logs.
+    pub fn short_name(self) -> &'static str {
+        match self {
+            Self::Cluster => "CDS",
+            Self::Endpoints => "EDS",
+            Self::Listener => "LDS",
+            Self::Routes => "RDS",
+            Self::VirtualHost => "VHDS",
+        }
+    }
+
     /// The type of a URL; `None` for one that is not served.
     pub fn from_type_url(url: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.type_url() == url)

@@ -13,6 +13,7 @@ mod flight;
 mod heard;
 mod kind;
 mod message;
+mod metrics;
 mod order;
 mod owed;
 mod request;

@@ -31,7 +31,7 @@ fn webhook(limits: Limits) -> (Arc<Webhook>, Metrics) {
 
 /// The metrics as they are scraped.
 fn scrape(metrics: &Metrics) -> String {
-    let mut registry = Registry::default();
+    let mut registry = Registry::with_prefix("aether");
     metrics.register(&mut registry);
     let mut text = String::new();
     prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();

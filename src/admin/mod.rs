@@ -1,0 +1,13 @@
+//! Health and metrics over HTTP, for probes, Prometheus and people.
+//!
+//! `/livez` answers as long as the process does. `/readyz` says whether it can serve, and why not,
+//! a line for each part; `/readyz/<part>` says it of one. `/metrics` is OpenMetrics text.
+
+mod metrics;
+mod routes;
+mod server;
+#[cfg(test)]
+mod tests;
+
+pub use metrics::Metrics;
+pub use server::{Admin, BindError};
