@@ -96,7 +96,7 @@ fn what_cannot_be_answered_says_why_and_whose_it_is() {
             Some("705ab4f5-6393-11e8-b7cc-42010a800002"),
             "request.kind",
         ),
-        // JSON that is deeper than any pod would take the stack with it.
+        // JSON deeper than any pod would take the stack with it, so not even its uid is read.
         (deep.into_bytes(), None, "recursion limit"),
     ];
     for (body, uid, part) in table {
