@@ -141,3 +141,44 @@ fn the_namespaces_entry_matches_what_did_not_opt_out() {
          object.metadata.labels['aether.io/managed'] == 'true'"
     );
 }
+
+/// Runs `aether inject -f -` on a text.
+fn inject(options: &[&str], text: &str) -> std::process::Output {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+    let mut child = Command::new(env!("CARGO_BIN_EXE_aether"))
+        .args(["inject", "-f", "-"])
+        .args(options)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn inject_reads_the_standard_input_and_exits_with_what_it_found() {
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: []}\n";
+    let managed = ["--namespace-labels", "aether.io/managed=true"];
+    let done = inject(&managed, pod);
+    assert_eq!(done.status.code(), Some(0), "{done:?}");
+    assert!(String::from_utf8_lossy(&done.stdout).contains("ndots") && done.stderr.is_empty());
+
+    let denied = pod.replace(
+        "containers: []",
+        "containers: [], volumes: [{name: s, csi: {driver: csi.aether.io}}]",
+    );
+    let done = inject(&managed, &denied);
+    assert_eq!(done.status.code(), Some(3), "{done:?}");
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(said.contains("Pod default/web") && said.contains("fsGroup"), "{said}");
+    assert!(done.stdout.is_empty());
+    // Without the label nobody asks.
+    assert_eq!(inject(&[], &denied).stdout, denied.as_bytes());
+
+    assert_eq!(inject(&[], "a: [").status.code(), Some(1));
+    let wrong = inject(&["--identity-gate-image", "A"], pod);
+    assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
+}

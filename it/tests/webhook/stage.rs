@@ -72,6 +72,8 @@ impl Stage {
             "0",
             "--identity-gate-image",
             IMAGE,
+            "--admin-address",
+            "none",
         ];
         args.extend(options);
         let spec =
