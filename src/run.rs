@@ -1,6 +1,7 @@
 //! The one place that wires the parts together.
 
 mod admin;
+mod objects;
 mod once;
 mod proxies;
 mod webhook;
@@ -22,7 +23,6 @@ use crate::admission;
 use crate::capture::{self, Reconciler};
 use crate::cli::serve::Options;
 use crate::health::{Health, Part};
-use crate::source::folder;
 use crate::xds::{Server, Snapshot, Store};
 
 /// How many updates may queue between the source and the reconciler, which takes all at once. A
@@ -32,16 +32,16 @@ const QUEUE: usize = 64;
 /// Serves until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// Where the folder cannot be read or an address cannot be served; before anything has started.
+/// Where there is no source of objects, or an address cannot be served; before anything has started.
 pub async fn serve(options: Options) -> Result<()> {
     // Before anything else, so that a signal during the start is not lost.
     let stop = stopped().context("signals")?.shared();
     let (health, metrics) = (Health::default(), Metrics::default());
     metrics.add_health(&health);
 
-    // The folder first: where there is none, nothing is bound or said to be served.
+    // The source first: where there is none, nothing is bound or said to be served.
     let (updates, queued) = mpsc::channel(QUEUE);
-    let follow = folder::watch(options.manifests.clone(), updates)?;
+    let follow = objects::follow(&options.objects, updates, &health, &metrics).await?;
     let admin = admin::bind(options.admin)?;
     let listeners = proxies::listeners(&options).await?;
     let reviews = admission::metrics::Metrics::default();
@@ -59,8 +59,8 @@ pub async fn serve(options: Options) -> Result<()> {
     metrics.register(|registry| capture.register(registry));
 
     let reconciler = Reconciler::new(options.index, options.translate);
-    let part = health.part("source");
-    part.waiting("the manifests are not read yet");
+    let part = health.part("snapshot");
+    part.waiting("the objects are not read yet");
     capture::spawn(reconciler, queued, capture, announced(store, part))
         .context("the reconciler's thread")?;
     let following = tokio::spawn(follow);
@@ -99,7 +99,7 @@ fn announced(store: Arc<Store>, part: Part) -> impl FnMut(Arc<Snapshot>) + Send 
         let proxies = snapshot.nodes.len();
         store.publish(snapshot);
         if std::mem::take(&mut first) {
-            info!(proxies, "the manifests are read; serving");
+            info!(proxies, "the objects are read; serving");
             part.ready();
         }
     }

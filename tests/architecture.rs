@@ -27,7 +27,7 @@ const MAY_NAME: [(&str, &[&str]); 12] = [
     ("descriptors", &[]),
     ("xds", &[]),
     ("index", &["model"]),
-    ("source", &["model", "index"]),
+    ("source", &["model", "health", "index"]),
     ("translate", &["model", "xds"]),
     ("capture", &["model", "index", "source", "translate", "xds"]),
     ("admin", &["health"]),

@@ -11,7 +11,7 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 /// How long a program may take unless it is told otherwise.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_mins(2);
 
 /// A call of a program. It is killed when its future is dropped, when its time is over, and with us.
 #[derive(Debug)]

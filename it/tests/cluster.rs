@@ -2,20 +2,25 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+#[path = "cluster/webhook.rs"]
+mod webhook;
+
 use std::io::BufRead as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use anyhow::Context as _;
 use futures::{AsyncBufReadExt as _, TryStreamExt as _};
 use it::cluster::{Cluster, FakeNode, Options, Proxy};
 use it::eventually;
+use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client};
 use tokio::time::timeout;
 
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_mins(1);
 
 /// What some test here creates: a Deployment of three pods, and the Service before it.
 const SHOP: &str = "
@@ -40,6 +45,18 @@ spec:
     metadata: {labels: {app: web}}
     spec:
       containers: [{name: web, image: example.com/web}]
+";
+
+/// A namespace that refuses most pods, and limits for the containers of another.
+const RULES: &str = "
+apiVersion: v1
+kind: Namespace
+metadata: {name: strict, labels: {pod-security.kubernetes.io/enforce: restricted}}
+---
+apiVersion: v1
+kind: LimitRange
+metadata: {name: limits, namespace: default}
+spec: {limits: [{type: Container, default: {cpu: 100m}}]}
 ";
 
 fn config_map(name: &str) -> ConfigMap {
@@ -268,6 +285,45 @@ async fn what_began_before_the_history_expired_cannot_go_on() {
         Err(error) => u64::from(said(error)),
     };
     assert_eq!(code, 410);
+}
+
+#[tokio::test]
+async fn a_webhook_on_loopback_is_asked_and_namespaces_have_their_rules() {
+    let cluster = Cluster::start(Options::controlled()).await.unwrap();
+    let webhook = webhook::Webhook::start().await;
+    let registration = serde_json::json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": "it"},
+        "webhooks": [{
+            "name": "pods.it.example",
+            "clientConfig": {"url": webhook.url, "caBundle": ByteString(webhook.bundle.clone())},
+            "rules": [{
+                "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"],
+                "operations": ["CREATE"],
+            }],
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+            "failurePolicy": "Fail",
+        }],
+    });
+    cluster.apply(&registration.to_string()).await.unwrap();
+    cluster.apply(RULES).await.unwrap();
+    cluster.wait_for_namespace("strict").await.unwrap();
+    let pod = "{apiVersion: v1, kind: Pod, metadata: {name: p},
+                spec: {containers: [{name: a, image: example.com/a}]}}";
+    // The API server learns of the registration and of the limits a moment after they are made.
+    let ask = || async {
+        cluster.kubectl(&["delete", "pod", "p", "--ignore-not-found", "--now"], "").await?;
+        cluster.apply(pod).await?;
+        let spec = webhook.last().context("it was not asked")?["request"]["object"]["spec"].take();
+        anyhow::ensure!(spec["containers"][0]["resources"]["limits"]["cpu"] == "100m", "{spec}");
+        Ok(spec)
+    };
+    let spec = eventually("the webhook", SOON, ask).await.unwrap();
+    assert_eq!(spec["serviceAccountName"], "default", "{spec}");
+    let refused = cluster.kubectl(&["-n", "strict", "apply", "-f", "-"], pod).await.unwrap_err();
+    assert!(refused.to_string().contains("PodSecurity"), "{refused}");
 }
 
 /// The processes whose command line names this folder.

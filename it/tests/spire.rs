@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use it::spire::Spire;
 
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_mins(1);
 
 /// Users that no other program here runs as.
 const CART: u32 = 61_001;

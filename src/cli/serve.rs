@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use super::WrongOptions;
-use super::options::{Shaping, Source};
+use super::options::{Objects, Shaping, Source};
 use super::values::{Address, Socket};
 use super::webhook;
 use crate::{index, run, translate};
@@ -18,7 +18,7 @@ pub const DEFAULT_SOCKET: &str = "/run/aether/xds.sock";
 /// The heading of the options that say where proxies connect.
 const PROXIES: &str = "Where proxies connect";
 
-/// Serve proxies over xDS, following the manifests as they change.
+/// Serve proxies over xDS, following the objects as they change.
 #[derive(Debug, Clone, Args)]
 pub struct Serve {
     #[command(flatten)]
@@ -87,8 +87,8 @@ pub enum XdsSocket {
 /// What `serve` was asked for, checked.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The folder of manifests.
-    pub manifests: PathBuf,
+    /// Where objects come from.
+    pub objects: Objects,
     /// The TCP address; `None`: no TCP. Port 0 takes any that is free.
     pub xds_address: Option<SocketAddr>,
     /// The Unix socket.
@@ -122,9 +122,9 @@ impl Serve {
             Some(Address(None)) => AdminAddress::Off,
             Some(Address(Some(address))) => AdminAddress::Required(address),
         };
-        let manifests = self.source.folder()?.clone();
+        let objects = self.source.objects();
         let webhook = self.webhook.options(&self.injection, &index)?;
-        Ok(Options { manifests, xds_address, xds_socket, admin, translate, index, webhook })
+        Ok(Options { objects, xds_address, xds_socket, admin, translate, index, webhook })
     }
 
     /// Runs until it is told to stop.

@@ -52,6 +52,18 @@ impl FromStr for Address {
     }
 }
 
+/// What an option that is on or off may be set to, in its environment variable. Any case will do.
+///
+/// # Errors
+/// For any other word, with those that count.
+pub fn switch(text: &str) -> Result<bool, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "t" | "yes" | "y" | "on" | "1" => Ok(true),
+        "false" | "f" | "no" | "n" | "off" | "0" => Ok(false),
+        _ => Err("write true, yes, on or 1; or false, no, off or 0".to_owned()),
+    }
+}
+
 /// Ports, sorted, each once.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ports(pub BTreeSet<u16>);

@@ -119,6 +119,8 @@ fn endpoint(
     around: &Surroundings<'_>,
 ) -> Endpoint {
     let pod = one.pod.as_ref().and_then(|pod| around.pods.get(&(namespace.clone(), pod.clone())));
+    // A pod outside of the mesh has no say in it, and a source need not know it.
+    let pod = pod.filter(|pod| pod.managed == Some(true));
     Endpoint {
         address: one.address,
         port,

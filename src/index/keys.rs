@@ -24,3 +24,6 @@ pub const SERVICE_NAME: &str = "kubernetes.io/service-name";
 pub const REGION: &str = "topology.kubernetes.io/region";
 /// Kubernetes' label of a node: its zone.
 pub const ZONE: &str = "topology.kubernetes.io/zone";
+
+/// The name under which we write objects, as `metadata.managedFields` bears it.
+pub const FIELD_MANAGER: &str = "aether";

@@ -18,7 +18,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use keys::MANAGED;
+pub use keys::{FIELD_MANAGER, MANAGED};
 pub use object::{Change, Id, Object, ObjectKind};
 pub use settings::Settings;
 pub use store::Index;

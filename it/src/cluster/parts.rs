@@ -9,6 +9,11 @@ use super::options::Options;
 use crate::places;
 use crate::process::Spec;
 
+/// Where ClusterIPs come from.
+const SERVICES: &str = "10.96.0.0/16";
+/// The same where Services may have IPv6 addresses as well.
+const SERVICES_OF_BOTH: &str = "10.96.0.0/16,fd00:10:96::/112";
+
 /// The files of a cluster, all in one folder.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Files<'a>(pub(super) &'a Path);
@@ -45,10 +50,7 @@ impl Files<'_> {
 
     /// kube-apiserver at this address.
     pub(super) fn api_server(self, address: SocketAddr, options: &Options) -> Result<Spec> {
-        let services = match options.dual_stack {
-            true => "10.96.0.0/16,fd00:10:96::/112",
-            false => "10.96.0.0/16",
-        };
+        let services = if options.dual_stack { SERVICES_OF_BOTH } else { SERVICES };
         let mut args = vec![
             format!("--etcd-servers=unix://{}", self.path("etcd.sock")),
             format!("--bind-address={}", address.ip()),
@@ -79,13 +81,12 @@ impl Files<'_> {
             format!("--service-account-private-key-file={}", self.path("accounts.key")),
             "--allocate-node-cidrs=true".to_owned(),
         ];
-        args.extend(match options.dual_stack {
-            true => vec![
-                "--cluster-cidr=10.244.0.0/16,fd00:10:244::/48".to_owned(),
-                "--service-cluster-ip-range=10.96.0.0/16,fd00:10:96::/112".to_owned(),
-            ],
-            false => vec!["--cluster-cidr=10.244.0.0/16".to_owned()],
-        });
+        if options.dual_stack {
+            args.push("--cluster-cidr=10.244.0.0/16,fd00:10:244::/48".to_owned());
+            args.push(format!("--service-cluster-ip-range={SERVICES_OF_BOTH}"));
+        } else {
+            args.push("--cluster-cidr=10.244.0.0/16".to_owned());
+        }
         self.spec("kube-controller-manager", args)
     }
 

@@ -68,20 +68,22 @@ impl Proxy {
     pub async fn to(far: SocketAddr) -> Result<Self> {
         let claim = Claim::new(far.port())?;
         let near = End::here(claim.address());
-        let mut proxy = Self::between(near, End::here(far)).await?;
-        proxy._claim = Some(claim);
-        Ok(proxy)
+        Self::start(near, End::here(far), Some(claim)).await
     }
 
     /// A proxy from one network namespace into another: `near` is where it listens.
     pub async fn between(near: End, far: End) -> Result<Self> {
+        Self::start(near, far, None).await
+    }
+
+    async fn start(near: End, far: End, claim: Option<Claim>) -> Result<Self> {
         let proxy = Self {
             near,
             far,
             weather: watch::Sender::new(Weather::default()),
             counts: Arc::default(),
             listening: Mutex::new(None),
-            _claim: None,
+            _claim: claim,
         };
         proxy.accept().await?;
         Ok(proxy)

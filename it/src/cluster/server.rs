@@ -66,7 +66,7 @@ impl Cluster {
             ensure!(now == serving.der, "it still presents the old certificate");
             Ok(())
         };
-        eventually("a new serving certificate", Duration::from_secs(120), shown).await
+        eventually("a new serving certificate", Duration::from_mins(2), shown).await
     }
 
     /// The certificate that a new connection is shown now, DER.

@@ -13,7 +13,7 @@ use super::options::FakeNode;
 use crate::eventually;
 
 /// How long they may take, on a machine that is busy with other tests.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_mins(2);
 
 impl Cluster {
     /// Adds a node; [`Cluster::wait_for_nodes`] waits until it is ready.

@@ -10,6 +10,7 @@ mod json;
 mod names;
 mod object;
 mod raw;
+mod repeated;
 mod split;
 mod trim;
 mod yaml;
@@ -20,7 +21,7 @@ use crate::index::{Id, Object, ObjectKind};
 use crate::model::{Finding, ObjectRef, Reason, Severity};
 
 pub use names::is_dns_subdomain;
-pub use object::restore;
+pub use object::{id, read_one, restore};
 pub use raw::{Form, RawDocument, documents};
 pub use trim::trim;
 
