@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use tracing_subscriber::EnvFilter;
@@ -143,6 +143,11 @@ pub struct Shaping {
 }
 
 impl Shaping {
+    /// Our own namespace, where it was named.
+    pub fn own_namespace(&self) -> Option<&str> {
+        self.own_namespace.0.first().map(String::as_str)
+    }
+
     /// What the translation and the index are set to.
     ///
     /// # Errors
