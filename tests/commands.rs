@@ -283,3 +283,22 @@ fn warnings_alone_are_no_failure() {
     assert!(told.starts_with("warning") && told.contains("Pod shop/bare"), "{told}");
     assert_eq!(output.status.code(), Some(0));
 }
+
+#[test]
+fn without_any_source_the_ways_out_are_named() {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_aether"));
+    command.arg("check").env("HOME", home.path());
+    let of_clusters = ["KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"];
+    of_clusters.iter().for_each(|name| drop(command.env_remove(name)));
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("AETHER_")) {
+        command.env_remove(name);
+    }
+    let output = command.output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    for word in ["no Kubernetes API server", "--kubeconfig FILE", "KUBECONFIG", "--manifests DIR"] {
+        assert!(told.contains(word), "{word} in {told}");
+    }
+    assert_eq!(told.lines().count(), 1, "{told}");
+}

@@ -67,7 +67,7 @@ impl Stage {
         let name = json!({ "kind": "ClusterRole", "metadata": { "name": "aether-reads" } });
         let mut rules = Vec::new();
         for (g, r) in READ {
-            let of = |v: &&str| !((v, g, r) == (&verb, group, resource));
+            let of = |v: &&str| (*v, g, r) != (verb, group, resource);
             let verbs: Vec<_> = ["list", "watch"].into_iter().filter(of).collect();
             rules.push(json!({ "apiGroups": [g], "resources": [r], "verbs": verbs }));
         }

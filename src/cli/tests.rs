@@ -140,9 +140,19 @@ fn of_two_domains_the_one_at_fault_is_named() {
 }
 
 #[test]
-fn without_a_source_the_option_is_named() {
-    let Command::Check(check) = parse("check").unwrap().command else { panic!() };
-    assert!(check.run().unwrap_err().to_string().contains("--manifests DIR"));
+fn a_kubeconfig_that_is_not_there_is_named() {
+    let line = "check --kubeconfig /nowhere/config";
+    let Command::Check(check) = parse(line).unwrap().command else { panic!() };
+    let error = check.run().unwrap_err().to_string();
+    assert!(error.contains("/nowhere/config") && error.contains("--kubeconfig"), "{error}");
+}
+
+#[test]
+fn objects_come_from_one_source() {
+    for line in ["--kubeconfig k", "--context c", "--kube-context c"] {
+        assert_eq!(parse(&format!("check --manifests d {line}")).unwrap_err().exit_code(), 2);
+        assert!(parse(&format!("check {line}")).is_ok(), "{line}");
+    }
 }
 
 /// What `aether bootstrap` prints.

@@ -28,7 +28,8 @@ pub(super) async fn follow(
     match objects {
         Objects::Folder(folder) => Ok((folder::watch(folder.clone(), updates)?.boxed(), None)),
         Objects::ApiServer { kubeconfig, context } => {
-            let connection = kubernetes::connect(&access(kubeconfig, context)).await?;
+            let connection =
+                kubernetes::connect(&access(kubeconfig.as_ref(), context.as_ref())).await?;
             info!(server = connection.server, "following the objects of the API server");
             let counts = kubernetes::Metrics::default();
             metrics.register(|registry| counts.register(registry));
@@ -49,13 +50,14 @@ pub(super) fn load(objects: &Objects) -> Result<Update> {
         Objects::ApiServer { kubeconfig, context } => {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(async {
-                let connection = kubernetes::connect(&access(kubeconfig, context)).await?;
+                let connection =
+                    kubernetes::connect(&access(kubeconfig.as_ref(), context.as_ref())).await?;
                 Ok(kubernetes::load(&connection).await?)
             })
         }
     }
 }
 
-fn access(kubeconfig: &Option<PathBuf>, context: &Option<String>) -> kubernetes::Access {
-    kubernetes::Access { kubeconfig: kubeconfig.clone(), context: context.clone() }
+fn access(kubeconfig: Option<&PathBuf>, context: Option<&String>) -> kubernetes::Access {
+    kubernetes::Access { kubeconfig: kubeconfig.cloned(), context: context.cloned() }
 }
