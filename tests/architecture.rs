@@ -21,10 +21,12 @@ use std::path::{Path, PathBuf};
 use scan::{has_word, paths_after, without_comments, without_tests};
 
 /// The parts that each part may name. `run` may name all; a part that is not here must be added.
-const MAY_NAME: [(&str, &[&str]); 15] = [
+const MAY_NAME: [(&str, &[&str]); 17] = [
     ("model", &[]),
     ("health", &[]),
     ("descriptors", &[]),
+    ("dns", &["model", "health"]),
+    ("identity", &[]),
     ("xds", &[]),
     ("index", &["model"]),
     ("leader", &["health"]),
@@ -36,7 +38,10 @@ const MAY_NAME: [(&str, &[&str]); 15] = [
     ("capture", &["model", "index", "source", "translate", "xds"]),
     ("admin", &["health"]),
     // The commands read settings and results; what is to be done they leave to `run`.
-    ("cli", &["model", "xds", "index", "leader", "translate", "descriptors", "run"]),
+    (
+        "cli",
+        &["model", "xds", "index", "leader", "translate", "descriptors", "dns", "identity", "run"],
+    ),
     (
         "run",
         &[
@@ -54,6 +59,8 @@ const MAY_NAME: [(&str, &[&str]); 15] = [
             "admin",
             "cli",
             "descriptors",
+            "dns",
+            "identity",
         ],
     ),
 ];

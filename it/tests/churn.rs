@@ -94,7 +94,7 @@ async fn settle(busy: &Busy, last: Instant) -> Result<[Duration; 2]> {
         let Caller { envoy, speaks, .. } = &busy.callers[n];
         let left = (last + SETTLED).saturating_duration_since(Instant::now());
         agrees(envoy, &rendered[n], left).await.with_context(|| format!("{speaks:?}"))?;
-        Ok(last.elapsed())
+        anyhow::Ok(last.elapsed())
     };
     let (delta, sotw) = tokio::join!(settles(0), settles(1));
     Ok([delta?, sotw?])

@@ -3,7 +3,9 @@
 pub mod bootstrap;
 pub mod check;
 pub mod environment;
+pub mod identity_ready;
 pub mod kubernetes;
+pub mod mesh_dns;
 pub mod options;
 pub mod render;
 pub mod serve;
