@@ -37,7 +37,14 @@ impl Stage {
 
     fn serve(&self) -> Result<Plane> {
         // Each replica of this test dies without handing over, and the next one is not to wait long.
-        let brief = ["--lease-duration", "3s", "--lease-renew-deadline", "2s", "--lease-renew-interval", "500ms"];
+        let brief = [
+            "--lease-duration",
+            "3s",
+            "--lease-renew-deadline",
+            "2s",
+            "--lease-renew-interval",
+            "500ms",
+        ];
         let flags: Vec<_> = ["--own-namespace", NAMESPACE].into_iter().chain(brief).collect();
         Plane::start(&self.kubeconfig, &flags)
     }
@@ -62,12 +69,18 @@ impl Stage {
         });
         self.objects.put(&json!({ "kind": "Pod", "metadata": meta.clone(), "spec": spec })).await?;
         let status = json!({ "phase": "Running", "podIP": "10.244.0.9" });
-        self.objects.merge_status(&json!({ "kind": "Pod", "metadata": meta, "status": status })).await.map(drop)
+        self.objects
+            .merge_status(&json!({ "kind": "Pod", "metadata": meta, "status": status }))
+            .await
+            .map(drop)
     }
 
     async fn has_service(&self, name: &str) -> Result<()> {
-        let service = json!({ "kind": "Service", "metadata": { "name": name, "namespace": "shop" } });
-        eventually(&format!("the Service {name}"), SOON, || self.objects.get(&service)).await.map(drop)
+        let service =
+            json!({ "kind": "Service", "metadata": { "name": name, "namespace": "shop" } });
+        eventually(&format!("the Service {name}"), SOON, || self.objects.get(&service))
+            .await
+            .map(drop)
     }
 }
 
@@ -89,7 +102,8 @@ async fn with_all_of_them_everything_is_written() -> Result<()> {
     });
     stage.objects.put(&wrong).await?;
     eventually("the event", SOON, || async {
-        let told = stage.cluster.kubectl(&["describe", "service", "wrong", "-n", "shop"], "").await?;
+        let told =
+            stage.cluster.kubectl(&["describe", "service", "wrong", "-n", "shop"], "").await?;
         ensure!(told.contains("InvalidValue"), "{told}\n{}", plane.log());
         Ok(())
     })
@@ -105,7 +119,11 @@ async fn with_all_of_them_everything_is_written() -> Result<()> {
         eventually(operation, SOON * 4, move || {
             let name = name.clone();
             async move {
-                ensure!(plane.metric(&name).await? == Some(1.0), "{}", plane.get("/metrics").await?.1);
+                ensure!(
+                    plane.metric(&name).await? == Some(1.0),
+                    "{}",
+                    plane.get("/metrics").await?.1
+                );
                 Ok(())
             }
         })
@@ -156,14 +174,23 @@ async fn each_one_that_is_missing_is_said_and_used_when_granted() -> Result<()> 
     Ok(())
 }
 
-async fn is_said(stage: &Stage, verb: &str, group: &str, resource: &str, whole: &Value) -> Result<()> {
+async fn is_said(
+    stage: &Stage,
+    verb: &str,
+    group: &str,
+    resource: &str,
+    whole: &Value,
+) -> Result<()> {
     let begun = Instant::now();
     let plane = stage.serve()?;
-    let named = format!("{verb} {resource} (API group {})", if group.is_empty() { "core" } else { group });
+    let named =
+        format!("{verb} {resource} (API group {})", if group.is_empty() { "core" } else { group });
     plane.says(&["we may not", &named], SAID).await?;
     // It serves nevertheless.
     plane.readyz(200, &["permissions: ", "we may not", &named], SAID).await?;
-    let gauge = format!("aether_write_forbidden{{verb=\"{verb}\",group=\"{group}\",resource=\"{resource}\"}}");
+    let gauge = format!(
+        "aether_write_forbidden{{verb=\"{verb}\",group=\"{group}\",resource=\"{resource}\"}}"
+    );
     ensure!(plane.metric(&gauge).await? == Some(1.0), "{}", plane.get("/metrics").await?.1);
     ensure!(begun.elapsed() < SAID, "{:?}", begun.elapsed());
     let said = plane.lines(&["we may not"]);

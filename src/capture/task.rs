@@ -16,8 +16,8 @@ use crate::model::{Finding, Severity};
 use crate::source::Update;
 
 /// Reconciles on a thread of its own, since it is work, and no stream should wait for it: takes
-/// updates until their sender is gone, and publishes what comes of each round. The mesh-DNS file, if
-/// there is one, gets its records and its heartbeat from this thread and no other.
+/// updates until their sender is gone, and publishes what comes of each round. The mesh-DNS file,
+/// if there is one, gets its records and its heartbeat from this thread and no other.
 ///
 /// # Errors
 /// Where the system gives no thread.
@@ -66,14 +66,15 @@ fn run(
         };
         tell(&outcome);
         metrics.round(&outcome, started.elapsed());
-        let published = outcome.snapshot.is_some();
         if let Some(snapshot) = &outcome.snapshot {
             let took = started.elapsed();
             debug!(generation = snapshot.generation, ?took, "a new snapshot");
             metrics.published(snapshot, reconciler.projection());
         }
+        let changed = outcome.snapshot.is_some();
         publish(outcome);
-        if published && let (Some(names), Some(projection)) = (&mut names, reconciler.projection())
+        if let (true, Some(names), Some(projection)) =
+            (changed, &mut names, reconciler.projection())
         {
             names.projected(projection);
         }

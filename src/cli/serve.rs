@@ -11,6 +11,7 @@ use super::WrongOptions;
 use super::kubernetes::{Kubernetes, Writing};
 use super::options::{Objects, Shaping, Source};
 use super::values::{Address, Socket, Span};
+use super::webhook;
 use crate::{index, run, translate};
 
 /// Where proxies connect unless it is said otherwise.
@@ -57,6 +58,12 @@ pub struct Serve {
 
     #[command(flatten)]
     kubernetes: Kubernetes,
+
+    #[command(flatten)]
+    webhook: webhook::Webhook,
+
+    #[command(flatten)]
+    injection: webhook::Injection,
 }
 
 /// The file of mesh names.
@@ -133,6 +140,8 @@ pub struct Options {
     pub translate: translate::Settings,
     /// What the index is set to.
     pub index: index::Settings,
+    /// The webhook; `None`: there is none.
+    pub webhook: Option<webhook::Options>,
 }
 
 impl Serve {
@@ -155,10 +164,21 @@ impl Serve {
             Some(Address(Some(address))) => AdminAddress::Required(address),
         };
         let objects = self.source.objects();
-        let writing = self.kubernetes.options(self.shaping.own_namespace())?;
         let NamesFile { mesh_dns_snapshot, mesh_dns_heartbeat } = &self.names;
         let names = mesh_dns_snapshot.clone().map(|path| (path, *mesh_dns_heartbeat));
-        Ok(Options { objects, xds_address, xds_socket, admin, names, writing, translate, index })
+        let writing = self.kubernetes.options(self.shaping.own_namespace())?;
+        let webhook = self.webhook.options(&self.injection, &index)?;
+        Ok(Options {
+            objects,
+            xds_address,
+            xds_socket,
+            admin,
+            names,
+            writing,
+            translate,
+            index,
+            webhook,
+        })
     }
 
     /// Runs until it is told to stop.
