@@ -11,10 +11,6 @@ use std::str::FromStr;
 use crate::model::is_dns_label;
 pub use span::Span;
 
-mod duration;
-
-pub use duration::duration;
-
 /// Where the process listens for proxies on a Unix socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Socket {
