@@ -1,10 +1,13 @@
 //! The one place that wires the parts together.
 
 mod admin;
+mod identity_ready;
 mod objects;
 mod once;
 mod proxies;
+mod resolve;
 mod webhook;
+mod writing;
 
 use std::sync::Arc;
 
@@ -16,14 +19,19 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 pub use crate::source::manifest::{Form, RawDocument, documents};
+pub use identity_ready::identity_ready;
 pub use once::{Once, once};
+pub use resolve::resolve;
+
+use writing::Writing;
 
 use crate::admin::Metrics;
 use crate::admission;
-use crate::capture::{self, Reconciler};
+use crate::capture::names::{self, Names};
+use crate::capture::{self, Outcome, Reconciler};
 use crate::cli::serve::Options;
 use crate::health::{Health, Part};
-use crate::xds::{Server, Snapshot, Store};
+use crate::xds::{Server, Store};
 
 /// How many updates may queue between the source and the reconciler, which takes all at once. A
 /// source that fills it waits, so that memory stays bounded.
@@ -41,7 +49,8 @@ pub async fn serve(options: Options) -> Result<()> {
 
     // The source first: where there is none, nothing is bound or said to be served.
     let (updates, queued) = mpsc::channel(QUEUE);
-    let follow = objects::follow(&options.objects, updates, &health, &metrics).await?;
+    let (follow, connection) =
+        objects::follow(&options.objects, updates, &health, &metrics).await?;
     let admin = admin::bind(options.admin)?;
     let listeners = proxies::listeners(&options).await?;
     let reviews = admission::metrics::Metrics::default();
@@ -53,15 +62,37 @@ pub async fn serve(options: Options) -> Result<()> {
 
     let store = Arc::new(Store::default());
     let version = concat!("aether/", env!("CARGO_PKG_VERSION"));
-    let server = Server::new(&store, version, proxies::admit());
+    let mut server = Server::new(&store, version, proxies::admit());
+    let leave = CancellationToken::new();
+    let writing = connection.map(|connection| {
+        Writing::start(&connection, &options.writing, &health, &metrics, leave.clone())
+    });
+    if let Some(writing) = &writing {
+        server = server.on_refusal(writing.on_refusal());
+    }
     metrics.register(|registry| server.stats().register(registry));
     let capture = capture::Metrics::default();
     metrics.register(|registry| capture.register(registry));
 
+    let names = options.names.map(|(path, heartbeat)| {
+        let written = names::Metrics::default();
+        metrics.register(|registry| written.register(registry));
+        Names::start(&path, heartbeat, written)
+    });
+    let names = names.transpose().context("the thread of --mesh-dns-snapshot")?;
+
     let reconciler = Reconciler::new(options.index, options.translate);
     let part = health.part("snapshot");
     part.waiting("the objects are not read yet");
-    capture::spawn(reconciler, queued, capture, announced(store, part))
+    let mut on_round = writing.as_ref().map(Writing::on_round);
+    let mut publish = announced(store, part);
+    let each_round = move |outcome: Outcome| {
+        if let Some(on_round) = &mut on_round {
+            on_round(&outcome);
+        }
+        publish(outcome);
+    };
+    capture::spawn(reconciler, queued, capture, names, each_round)
         .context("the reconciler's thread")?;
     let following = tokio::spawn(follow);
 
@@ -77,6 +108,7 @@ pub async fn serve(options: Options) -> Result<()> {
     let stop = async {
         stop.await;
         health.drain();
+        leave.cancel();
     };
     server.run(listeners, stop).await;
     if let Some(webhook) = webhook {
@@ -84,6 +116,9 @@ pub async fn serve(options: Options) -> Result<()> {
     }
     // The source ends, its channel closes, and with it the reconciler.
     following.abort();
+    if let Some(writing) = writing {
+        writing.end().await;
+    }
     ended.cancel();
     if let Some(admin) = admin {
         admin.await.context("health and metrics")?;
@@ -93,9 +128,10 @@ pub async fn serve(options: Options) -> Result<()> {
 }
 
 /// Publishes snapshots, and says of the first that there is one.
-fn announced(store: Arc<Store>, part: Part) -> impl FnMut(Arc<Snapshot>) + Send + 'static {
+fn announced(store: Arc<Store>, part: Part) -> impl FnMut(Outcome) + Send + 'static {
     let mut first = true;
-    move |snapshot| {
+    move |outcome| {
+        let Some(snapshot) = outcome.snapshot else { return };
         let proxies = snapshot.nodes.len();
         store.publish(snapshot);
         if std::mem::take(&mut first) {

@@ -21,19 +21,39 @@ use std::path::{Path, PathBuf};
 use scan::{has_word, paths_after, without_comments, without_tests};
 
 /// The parts that each part may name. `run` may name all; a part that is not here must be added.
-const MAY_NAME: [(&str, &[&str]); 12] = [
+const MAY_NAME: [(&str, &[&str]); 18] = [
     ("model", &[]),
     ("health", &[]),
     ("descriptors", &[]),
+    ("dns", &["model", "health"]),
+    ("identity", &[]),
     ("xds", &[]),
     ("index", &["model"]),
+    ("leader", &["health"]),
+    ("permissions", &["health"]),
+    ("generate", &["model", "index", "leader"]),
+    ("events", &["model", "index", "leader"]),
     ("source", &["model", "health", "index"]),
     ("translate", &["model", "xds"]),
     ("capture", &["model", "index", "source", "translate", "xds"]),
     ("admin", &["health"]),
     ("admission", &["model", "index"]),
     // The commands read settings and results; what is to be done they leave to `run`.
-    ("cli", &["model", "xds", "index", "translate", "descriptors", "admission", "run"]),
+    (
+        "cli",
+        &[
+            "model",
+            "xds",
+            "index",
+            "leader",
+            "translate",
+            "descriptors",
+            "admission",
+            "dns",
+            "identity",
+            "run",
+        ],
+    ),
     (
         "run",
         &[
@@ -44,10 +64,16 @@ const MAY_NAME: [(&str, &[&str]); 12] = [
             "translate",
             "xds",
             "capture",
+            "leader",
+            "permissions",
+            "generate",
+            "events",
             "admin",
             "admission",
             "cli",
             "descriptors",
+            "dns",
+            "identity",
         ],
     ),
 ];

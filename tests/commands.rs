@@ -255,6 +255,22 @@ fn check_exits_with_what_it_found() {
 }
 
 #[test]
+fn check_tells_what_every_name_resolves_to_and_who_answers() {
+    let folder = world(&[("world.yaml", WORLD)]);
+    let lines = |options: &str| {
+        let output = aether(&format!("check --names {options}"), folder.path());
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = lines("");
+    for name in ["cart.shop.aether.internal", "cart.aether.internal"] {
+        let line = format!("name {name}: 10.96.0.7 (Service shop/cart, answered by mesh-dns)");
+        assert!(text.lines().any(|one| one == line), "{line} in {text}");
+    }
+    assert!(lines("--dns-filter --json").contains(r#""answeredBy":"dns_filter""#));
+}
+
+#[test]
 fn warnings_alone_are_no_failure() {
     let label = "{ name: shop, labels: { aether.io/managed: \"true\" } }";
     let text = WORLD.replace("{ name: shop }", label);

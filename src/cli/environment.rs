@@ -10,9 +10,14 @@ use clap::{Arg, Command, CommandFactory, FromArgMatches};
 /// Parses the command line and the environment of this process; ends it, with a word, where they
 /// are wrong or ask for help.
 pub fn parse<P: CommandFactory + FromArgMatches>() -> P {
-    let mut command = without_empty(P::command(), &|name| std::env::var_os(name));
+    let mut command = without_empty_variables(P::command());
     let matches = command.get_matches_mut();
     P::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit())
+}
+
+/// The command, whose options ask no variable of this process that is empty.
+pub fn without_empty_variables(command: Command) -> Command {
+    without_empty(command, &|name| std::env::var_os(name))
 }
 
 /// The command, and those below it, whose options ask no variable that is empty.

@@ -3,7 +3,10 @@
 pub mod bootstrap;
 pub mod check;
 pub mod environment;
+pub mod identity_ready;
 pub mod inject;
+pub mod kubernetes;
+pub mod mesh_dns;
 pub mod options;
 pub mod render;
 pub mod serve;

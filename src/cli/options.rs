@@ -168,6 +168,11 @@ pub struct Shaping {
 }
 
 impl Shaping {
+    /// Our own namespace, where it was named.
+    pub fn own_namespace(&self) -> Option<&str> {
+        self.mesh.own_namespace.0.first().map(String::as_str)
+    }
+
     /// What the translation and the index are set to.
     ///
     /// # Errors

@@ -1,5 +1,7 @@
 //! Values of options that have a form of their own, refused before anything starts.
 
+mod span;
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -7,6 +9,11 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::model::is_dns_label;
+pub use span::Span;
+
+mod duration;
+
+pub use duration::duration;
 
 /// Where the process listens for proxies on a Unix socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -121,7 +128,7 @@ impl FromStr for Namespaces {
 
 /// The words between commas. An empty text has none; an empty word is a mistake, and is kept so
 /// that it is refused.
-fn words(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     let whole = text.trim();
     let words = (!whole.is_empty()).then(|| whole.split(',').map(str::trim));
     words.into_iter().flatten()

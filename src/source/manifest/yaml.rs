@@ -85,15 +85,15 @@ fn options() -> serde_saphyr::Options {
 /// the line of the file instead of that of the document.
 fn describe(error: &serde_saphyr::Error, lines_before: usize) -> Broken {
     let error = error.without_snippet();
-    let (text, way_out) = match error {
-        serde_saphyr::Error::DuplicateMappingKey { key: Some(key), .. } => {
-            (repeated::message(key), repeated::WAY_OUT)
-        }
-        _ => {
-            let text = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
-            (text, "correct it there")
-        }
+    let twice = match error {
+        serde_saphyr::Error::DuplicateMappingKey { key, .. } => key.as_deref(),
+        _ => None,
     };
+    let text = twice.map_or_else(
+        || error.render_with_formatter(&serde_saphyr::UserMessageFormatter),
+        repeated::message,
+    );
+    let way_out = if twice.is_some() { repeated::WAY_OUT } else { "correct it there" };
     let Some(location) = error.location().filter(|location| location.line() > 0) else {
         return Broken { message: text, way_out };
     };
