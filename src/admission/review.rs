@@ -174,10 +174,10 @@ impl Review {
         }
         let Some(request) = request else { return Err(error(ReviewError::NoRequest)) };
         let Some(uid) = uid.clone() else { return Err(error(ReviewError::NoUid)) };
-        Self::of(uid, request).map_err(error)
+        Self::of(uid, &request).map_err(error)
     }
 
-    fn of(uid: String, request: Request<'_>) -> Result<Self, ReviewError> {
+    fn of(uid: String, request: &Request<'_>) -> Result<Self, ReviewError> {
         let part = |field| text("kind", request.kind.get(field).unwrap_or(&Value::Null));
         let kind = format!("{}/{} {}", part("group")?, part("version")?, part("kind")?);
         let object = request.object.map(|raw| serde_json::from_str::<Option<Value>>(raw.get()));

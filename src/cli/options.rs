@@ -74,6 +74,8 @@ impl Source {
 /// The mesh's names, and the namespaces outside of it: the same for all that decide on them.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "The mesh")]
+// The names of the fields are those of the options.
+#[allow(clippy::struct_field_names)]
 pub struct Mesh {
     /// Domain of the mesh's own names, `<name>.<namespace>.<domain>`.
     #[arg(

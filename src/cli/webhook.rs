@@ -119,6 +119,8 @@ impl Injection {
 /// Where the webhook is served, and with which certificate.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Webhook")]
+// The names of the fields are those of the options.
+#[allow(clippy::struct_field_names)]
 pub struct Webhook {
     /// Address of the pod-mutating webhook (HTTPS), as in 0.0.0.0:9443, or `none`.
     #[arg(long, env = "AETHER_WEBHOOK_ADDRESS", value_name = "ADDRESS", default_value = "none")]

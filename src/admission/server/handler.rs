@@ -259,7 +259,7 @@ fn log(review: &Review, entry: Entry, decision: &Decision) {
             review.subresource,
         ),
         Decision::Untouched(why) => {
-            debug!(entry, uid, namespace, reason = why.as_str(), "untouched")
+            debug!(entry, uid, namespace, reason = why.as_str(), "untouched");
         }
         Decision::Managed(managed) => {
             debug!(entry, uid, namespace, done = managed.is_done(), "managed");

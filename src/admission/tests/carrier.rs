@@ -28,7 +28,7 @@ fn denial(pod: &Value) -> Option<Denial> {
     match decided(pod, &settings()) {
         Decision::Denied(denial) => Some(denial),
         Decision::Managed(_) => None,
-        other => panic!("{other:?}"),
+        Decision::Untouched(why) => panic!("{why:?}"),
     }
 }
 

@@ -28,11 +28,9 @@ pub(super) fn expected(
     if annotations.contains_key("kubernetes.io/config.mirror") {
         return Some(pod.clone());
     }
-    match label {
-        Some(value) if value == "true" => {}
-        Some(_) => return Some(pod.clone()),
-        None if by_namespace => {}
-        None => return Some(pod.clone()),
+    let is_in = label.map_or(by_namespace, |label| label == "true");
+    if !is_in {
+        return Some(pod.clone());
     }
     if !carrier_works(pod, &annotations) {
         return None;
