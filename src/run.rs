@@ -1,8 +1,10 @@
 //! The one place that wires the parts together.
 
 mod admin;
+mod objects;
 mod once;
 mod proxies;
+mod writing;
 
 use std::sync::Arc;
 
@@ -14,12 +16,13 @@ use tracing::{info, warn};
 
 pub use once::{Once, once};
 
+use writing::Writing;
+
 use crate::admin::Metrics;
-use crate::capture::{self, Reconciler};
+use crate::capture::{self, Outcome, Reconciler};
 use crate::cli::serve::Options;
 use crate::health::{Health, Part};
-use crate::source::folder;
-use crate::xds::{Server, Snapshot, Store};
+use crate::xds::{Server, Store};
 
 /// How many updates may queue between the source and the reconciler, which takes all at once. A
 /// source that fills it waits, so that memory stays bounded.
@@ -28,31 +31,46 @@ const QUEUE: usize = 64;
 /// Serves until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// Where the folder cannot be read or an address cannot be served; before anything has started.
+/// Where there is no source of objects, or an address cannot be served; before anything has started.
 pub async fn serve(options: Options) -> Result<()> {
     // Before anything else, so that a signal during the start is not lost.
     let stop = stopped().context("signals")?;
     let (health, metrics) = (Health::default(), Metrics::default());
     metrics.add_health(&health);
 
-    // The folder first: where there is none, nothing is bound or said to be served.
+    // The source first: where there is none, nothing is bound or said to be served.
     let (updates, queued) = mpsc::channel(QUEUE);
-    let follow = folder::watch(options.manifests.clone(), updates)?;
+    let (follow, connection) =
+        objects::follow(&options.objects, updates, &health, &metrics).await?;
     let admin = admin::bind(options.admin)?;
     let listeners = proxies::listeners(&options).await?;
 
     let store = Arc::new(Store::default());
     let version = concat!("aether/", env!("CARGO_PKG_VERSION"));
-    let server = Server::new(&store, version, proxies::admit());
+    let mut server = Server::new(&store, version, proxies::admit());
+    let leave = CancellationToken::new();
+    let writing = connection.map(|connection| {
+        Writing::start(&connection, &options.writing, &health, &metrics, leave.clone())
+    });
+    if let Some(writing) = &writing {
+        server = server.on_refusal(writing.on_refusal());
+    }
     metrics.register(|registry| server.stats().register(registry));
     let capture = capture::Metrics::default();
     metrics.register(|registry| capture.register(registry));
 
     let reconciler = Reconciler::new(options.index, options.translate);
-    let part = health.part("source");
-    part.waiting("the manifests are not read yet");
-    capture::spawn(reconciler, queued, capture, announced(store, part))
-        .context("the reconciler's thread")?;
+    let part = health.part("snapshot");
+    part.waiting("the objects are not read yet");
+    let mut on_round = writing.as_ref().map(Writing::on_round);
+    let mut publish = announced(store, part);
+    let each_round = move |outcome: Outcome| {
+        if let Some(on_round) = &mut on_round {
+            on_round(&outcome);
+        }
+        publish(outcome);
+    };
+    capture::spawn(reconciler, queued, capture, each_round).context("the reconciler's thread")?;
     let following = tokio::spawn(follow);
 
     let ended = CancellationToken::new();
@@ -67,10 +85,14 @@ pub async fn serve(options: Options) -> Result<()> {
     let stop = async {
         stop.await;
         health.drain();
+        leave.cancel();
     };
     server.run(listeners, stop).await;
     // The source ends, its channel closes, and with it the reconciler.
     following.abort();
+    if let Some(writing) = writing {
+        writing.end().await;
+    }
     ended.cancel();
     if let Some(admin) = admin {
         admin.await.context("health and metrics")?;
@@ -80,13 +102,14 @@ pub async fn serve(options: Options) -> Result<()> {
 }
 
 /// Publishes snapshots, and says of the first that there is one.
-fn announced(store: Arc<Store>, part: Part) -> impl FnMut(Arc<Snapshot>) + Send + 'static {
+fn announced(store: Arc<Store>, part: Part) -> impl FnMut(Outcome) + Send + 'static {
     let mut first = true;
-    move |snapshot| {
+    move |outcome| {
+        let Some(snapshot) = outcome.snapshot else { return };
         let proxies = snapshot.nodes.len();
         store.publish(snapshot);
         if std::mem::take(&mut first) {
-            info!(proxies, "the manifests are read; serving");
+            info!(proxies, "the objects are read; serving");
             part.ready();
         }
     }

@@ -21,18 +21,22 @@ use std::path::{Path, PathBuf};
 use scan::{has_word, paths_after, without_comments, without_tests};
 
 /// The parts that each part may name. `run` may name all; a part that is not here must be added.
-const MAY_NAME: [(&str, &[&str]); 11] = [
+const MAY_NAME: [(&str, &[&str]); 15] = [
     ("model", &[]),
     ("health", &[]),
     ("descriptors", &[]),
     ("xds", &[]),
     ("index", &["model"]),
-    ("source", &["model", "index"]),
+    ("leader", &["health"]),
+    ("permissions", &["health"]),
+    ("generate", &["model", "index", "leader"]),
+    ("events", &["model", "index", "leader"]),
+    ("source", &["model", "health", "index"]),
     ("translate", &["model", "xds"]),
     ("capture", &["model", "index", "source", "translate", "xds"]),
     ("admin", &["health"]),
     // The commands read settings and results; what is to be done they leave to `run`.
-    ("cli", &["model", "xds", "index", "translate", "descriptors", "run"]),
+    ("cli", &["model", "xds", "index", "leader", "translate", "descriptors", "run"]),
     (
         "run",
         &[
@@ -43,6 +47,10 @@ const MAY_NAME: [(&str, &[&str]); 11] = [
             "translate",
             "xds",
             "capture",
+            "leader",
+            "permissions",
+            "generate",
+            "events",
             "admin",
             "cli",
             "descriptors",

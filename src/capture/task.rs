@@ -1,7 +1,6 @@
 //! The reconciler's thread: updates in, snapshots out.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -11,10 +10,9 @@ use tracing::{debug, error, info, warn};
 use super::{Metrics, Outcome, Reconciler};
 use crate::model::{Finding, Severity};
 use crate::source::Update;
-use crate::xds::Snapshot;
 
 /// Reconciles on a thread of its own, since it is work, and no stream should wait for it: takes
-/// updates until their sender is gone, and publishes what comes of them.
+/// updates until their sender is gone, and publishes what comes of each round.
 ///
 /// # Errors
 /// Where the system gives no thread.
@@ -22,7 +20,7 @@ pub fn spawn(
     reconciler: Reconciler,
     updates: Receiver<Update>,
     metrics: Metrics,
-    publish: impl FnMut(Arc<Snapshot>) + Send + 'static,
+    publish: impl FnMut(Outcome) + Send + 'static,
 ) -> std::io::Result<JoinHandle<()>> {
     let thread = std::thread::Builder::new().name("reconciler".into());
     thread.spawn(move || run(reconciler, updates, &metrics, publish))
@@ -34,7 +32,7 @@ fn run(
     mut reconciler: Reconciler,
     mut updates: Receiver<Update>,
     metrics: &Metrics,
-    mut publish: impl FnMut(Arc<Snapshot>),
+    mut publish: impl FnMut(Outcome),
 ) {
     while let Some(update) = updates.blocking_recv() {
         let started = Instant::now();
@@ -52,12 +50,12 @@ fn run(
         };
         tell(&outcome);
         metrics.round(&outcome, started.elapsed());
-        if let Some(snapshot) = outcome.snapshot {
+        if let Some(snapshot) = &outcome.snapshot {
             let took = started.elapsed();
             debug!(generation = snapshot.generation, ?took, "a new snapshot");
-            metrics.published(&snapshot, reconciler.projection());
-            publish(snapshot);
+            metrics.published(snapshot, reconciler.projection());
         }
+        publish(outcome);
     }
 }
 

@@ -35,7 +35,7 @@ impl Check {
     /// Looks, reports to stdout, and sums up on stderr.
     pub fn run(&self) -> Result<ExitCode> {
         let (translate, index) = self.shaping.settings()?;
-        let once = run::once(self.source.folder()?, translate, index)?;
+        let once = run::once(&self.source.objects(), translate, index)?;
         let findings = order(once.findings);
         write(&findings, self.json, &mut io::stdout().lock()).context("stdout")?;
         eprintln!(

@@ -2,6 +2,7 @@
 
 pub mod bootstrap;
 pub mod check;
+pub mod kubernetes;
 pub mod options;
 pub mod render;
 pub mod serve;

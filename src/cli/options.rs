@@ -20,20 +20,54 @@ use crate::{index, translate};
 pub struct Source {
     /// Folder of manifests: YAML and JSON files, subfolders included.
     ///
+    /// Without it, objects come from the Kubernetes API server of the kubeconfig (--kubeconfig, else
+    /// KUBECONFIG, else ~/.kube/config), or else from that of the cluster in which this is a pod.
+    ///
     /// Namespaces, Nodes, ServiceAccounts, Services, EndpointSlices and Pods count, other kinds
     /// are ignored. `kubectl get ns,nodes,sa,svc,endpointslices,pods -A -o yaml` writes such a
     /// file of a cluster.
     #[arg(long, env = "AETHER_MANIFESTS", value_name = "DIR")]
     pub manifests: Option<PathBuf>,
+
+    /// Kubeconfig that names the API server and who we are to it.
+    #[arg(long, env = "AETHER_KUBECONFIG", value_name = "FILE", conflicts_with = "manifests")]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// Context of the kubeconfig, where it is not to be its current one.
+    #[arg(
+        long,
+        env = "AETHER_KUBE_CONTEXT",
+        value_name = "NAME",
+        visible_alias = "context",
+        conflicts_with = "manifests"
+    )]
+    pub kube_context: Option<String>,
+}
+
+/// Where objects come from, as it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Objects {
+    /// A folder of manifests.
+    Folder(PathBuf),
+    /// A Kubernetes API server.
+    ApiServer {
+        /// The kubeconfig; the usual ones where there is none.
+        kubeconfig: Option<PathBuf>,
+        /// The context of it; its current one where there is none.
+        context: Option<String>,
+    },
 }
 
 impl Source {
-    /// The folder.
-    pub fn folder(&self) -> Result<&PathBuf> {
-        self.manifests.as_ref().context(WrongOptions(
-            "no source of objects: name a folder of manifests with --manifests DIR (a Kubernetes \
-             API server cannot be read yet)",
-        ))
+    /// What was asked for.
+    pub fn objects(&self) -> Objects {
+        match &self.manifests {
+            Some(folder) => Objects::Folder(folder.clone()),
+            None => Objects::ApiServer {
+                kubeconfig: self.kubeconfig.clone(),
+                context: self.kube_context.clone(),
+            },
+        }
     }
 }
 
@@ -109,6 +143,11 @@ pub struct Shaping {
 }
 
 impl Shaping {
+    /// Our own namespace, where it was named.
+    pub fn own_namespace(&self) -> Option<&str> {
+        self.own_namespace.0.first().map(String::as_str)
+    }
+
     /// What the translation and the index are set to.
     ///
     /// # Errors
@@ -183,8 +222,11 @@ fn log_filter(text: &str) -> Result<Arc<str>, String> {
 impl Log {
     /// Starts it, for the whole process.
     pub fn start(&self) -> Result<()> {
+        // What the client of the API server meets is said by us, once and with the way out; its own
+        // lines, one for each attempt, are there for whoever names it.
+        let filter = format!("kube_client=off,kube_runtime=off,{}", self.filter);
         let log = tracing_subscriber::fmt()
-            .with_env_filter(EnvFilter::try_new(&*self.filter)?)
+            .with_env_filter(EnvFilter::try_new(filter)?)
             .with_writer(std::io::stderr)
             .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()));
         let started = match self.format {

@@ -7,7 +7,8 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use super::WrongOptions;
-use super::options::{Shaping, Source};
+use super::kubernetes::{Kubernetes, Writing};
+use super::options::{Objects, Shaping, Source};
 use super::values::{Address, Socket};
 use crate::{index, run, translate};
 
@@ -17,7 +18,7 @@ pub const DEFAULT_SOCKET: &str = "/run/aether/xds.sock";
 /// The heading of the options that say where proxies connect.
 const PROXIES: &str = "Where proxies connect";
 
-/// Serve proxies over xDS, following the manifests as they change.
+/// Serve proxies over xDS, following the objects as they change.
 #[derive(Debug, Clone, Args)]
 pub struct Serve {
     #[command(flatten)]
@@ -49,6 +50,9 @@ pub struct Serve {
 
     #[command(flatten)]
     shaping: Shaping,
+
+    #[command(flatten)]
+    kubernetes: Kubernetes,
 }
 
 /// Where health and metrics are served unless it is said otherwise.
@@ -80,14 +84,16 @@ pub enum XdsSocket {
 /// What `serve` was asked for, checked.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The folder of manifests.
-    pub manifests: PathBuf,
+    /// Where objects come from.
+    pub objects: Objects,
     /// The TCP address; `None`: no TCP. Port 0 takes any that is free.
     pub xds_address: Option<SocketAddr>,
     /// The Unix socket.
     pub xds_socket: XdsSocket,
     /// The address for health and metrics.
     pub admin: AdminAddress,
+    /// What is written to the API server.
+    pub writing: Writing,
     /// What the translation is set to.
     pub translate: translate::Settings,
     /// What the index is set to.
@@ -113,8 +119,9 @@ impl Serve {
             Some(Address(None)) => AdminAddress::Off,
             Some(Address(Some(address))) => AdminAddress::Required(address),
         };
-        let manifests = self.source.folder()?.clone();
-        Ok(Options { manifests, xds_address, xds_socket, admin, translate, index })
+        let objects = self.source.objects();
+        let writing = self.kubernetes.options(self.shaping.own_namespace())?;
+        Ok(Options { objects, xds_address, xds_socket, admin, writing, translate, index })
     }
 
     /// Runs until it is told to stop.

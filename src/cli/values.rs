@@ -8,6 +8,10 @@ use std::str::FromStr;
 
 use crate::model::is_dns_label;
 
+mod duration;
+
+pub use duration::duration;
+
 /// Where the process listens for proxies on a Unix socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Socket {

@@ -16,6 +16,8 @@ pub const GENERATED_FOR: &str = "aether.io/generated-for";
 pub const UPSTREAMS: &str = "config.aether.io/upstreams";
 /// Pod annotation: where the pod serves.
 pub const ENDPOINT_PORT: &str = "endpoint.aether.io/port";
+/// Pod annotation: what it speaks.
+pub const ENDPOINT_PROTOCOL: &str = "endpoint.aether.io/protocol";
 /// Pod annotation: its load-balancing weight.
 pub const ENDPOINT_WEIGHT: &str = "endpoint.aether.io/weight";
 /// Kubernetes' label of a slice: its Service.
@@ -24,3 +26,6 @@ pub const SERVICE_NAME: &str = "kubernetes.io/service-name";
 pub const REGION: &str = "topology.kubernetes.io/region";
 /// Kubernetes' label of a node: its zone.
 pub const ZONE: &str = "topology.kubernetes.io/zone";
+
+/// The name under which we write objects, as `metadata.managedFields` bears it.
+pub const FIELD_MANAGER: &str = "aether";

@@ -12,6 +12,7 @@ mod node_id;
 mod pod;
 mod projection;
 mod protocol;
+mod registry;
 mod service;
 
 pub use endpoint::{Endpoint, Health};
@@ -23,4 +24,5 @@ pub use node_id::{NodeId, NodeIdError};
 pub use pod::{MeshPod, Upstreams};
 pub use projection::{Projection, Records};
 pub use protocol::{HttpVersion, Protocol};
+pub use registry::{Accounts, Generated, Registry, Said, Workload};
 pub use service::{MeshPort, MeshService, TrafficScope};

@@ -1,17 +1,18 @@
 //! Objects read once and brought all the way to a snapshot, for the commands that only look.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
 
 use crate::capture::Reconciler;
+use crate::cli::options::Objects;
 use crate::index::{self, Change, MANAGED, Object};
 use crate::model::{Finding, PodKey, Projection};
-use crate::source::folder;
 use crate::translate;
 use crate::xds::Snapshot;
+
+use super::objects::load;
 
 /// What became of the objects.
 #[derive(Debug)]
@@ -26,16 +27,17 @@ pub struct Once {
     pub pods: BTreeMap<PodKey, Option<String>>,
 }
 
-/// Reads a folder of manifests once.
+/// Reads all objects once.
 ///
 /// # Errors
-/// Where the folder cannot be read at all; what is wrong inside it is among the findings.
+/// Where the folder or the API server cannot be read at all; what is wrong with objects is among
+/// the findings.
 pub fn once(
-    manifests: &Path,
+    objects: &Objects,
     translate: translate::Settings,
     index: index::Settings,
 ) -> Result<Once> {
-    let update = folder::load(manifests)?;
+    let update = load(objects)?;
     let mut pods = BTreeMap::new();
     for change in &update.changes {
         if let Change::Put { id, object: Object::Pod(pod), .. } = change {

@@ -1,6 +1,8 @@
-//! Where objects come from: a folder of manifests, with the same objects as an API server has.
+//! Where objects come from: a Kubernetes API server, or a folder of manifests. Nothing beyond knows
+//! which one it is.
 
 pub mod folder;
+pub mod kubernetes;
 pub mod manifest;
 
 use crate::index::Change;

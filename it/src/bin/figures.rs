@@ -117,7 +117,7 @@ async fn measure(world: &World, services: usize, sotw: bool) -> Result<()> {
 
 /// Waits until aether says, for this many a time, that it has read the manifests; how long that took.
 async fn read(aether: &mut Aether, begun: Instant, times: usize) -> Result<Duration> {
-    while aether.log().matches("the manifests are read").count() < times {
+    while aether.log().matches("the objects are read").count() < times {
         aether.process().must_run()?;
         if begun.elapsed() > LIMIT {
             bail!("not ready after {LIMIT:?}:\n{}", aether.log());

@@ -43,7 +43,7 @@ impl Render {
     /// Reads the objects once, and prints.
     pub fn run(&self) -> Result<()> {
         let (translate, index) = self.shaping.settings()?;
-        let once = run::once(self.source.folder()?, translate, index)?;
+        let once = run::once(&self.source.objects(), translate, index)?;
         // State of the world: its routes hold their virtual hosts.
         let view = View::new(&once.snapshot, &self.node.to_string(), &"sotw".into())
             .with_context(|| waiting::why(&self.node, &once))?;

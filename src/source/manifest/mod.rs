@@ -19,7 +19,7 @@ use crate::index::{Id, Object, ObjectKind};
 use crate::model::{Finding, ObjectRef, Reason, Severity};
 
 pub use names::is_dns_subdomain;
-pub use object::restore;
+pub use object::{id, read_one, restore};
 pub use trim::trim;
 
 /// What the text of one file holds.

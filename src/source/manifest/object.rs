@@ -58,6 +58,27 @@ pub(super) fn read(
     Ok(Parsed { id, object, form: form.into(), origin: origin.into() })
 }
 
+/// Reads an object of a known kind that came from an API server, in JSON. `meta` is its metadata as
+/// it stands there; such an object has no origin but itself.
+///
+/// # Errors
+/// What is wrong with the object, by field.
+pub fn read_one(
+    kind: ObjectKind,
+    json: &str,
+    meta: Option<&RawValue>,
+) -> Result<Parsed, Box<Problem>> {
+    read(kind, json, meta, "").map_err(|mut problem| {
+        problem.finding.origin = None;
+        problem
+    })
+}
+
+/// Which object it is, by its metadata alone. `None` where that has no name that Kubernetes allows.
+pub fn id(kind: ObjectKind, meta: Option<&RawValue>) -> Option<Id> {
+    identity(kind, meta).0
+}
+
 /// An object from the form that `read` gave it. `None` only for bytes that are no such form.
 pub fn restore(kind: ObjectKind, form: &[u8]) -> Option<Object> {
     typed(kind, std::str::from_utf8(form).ok()?).ok()

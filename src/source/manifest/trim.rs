@@ -2,9 +2,9 @@
 //! it costs memory, and a change of it is no change to the mesh.
 
 use k8s_openapi::api::core::v1::{Pod, PodSpec, PodStatus};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
 
-use crate::index::Object;
+use crate::index::{FIELD_MANAGER, Object};
 
 /// The driver of the volumes that a pod's Unix socket may lie in.
 const CSI_DRIVER: &str = "csi.aether.io";
@@ -29,7 +29,10 @@ pub fn trim(object: &mut Object) {
             account.automount_service_account_token = None;
         }
         Object::Service(service) => {
+            // Who wrote the Service tells one that we generated from one that only looks so.
+            let ours = ours(service.metadata.managed_fields.take());
             trim_meta(&mut service.metadata);
+            service.metadata.managed_fields = ours;
             service.status = None;
         }
         Object::EndpointSlice(slice) => trim_meta(&mut slice.metadata),
@@ -52,6 +55,13 @@ fn trim_meta(meta: &mut ObjectMeta) {
         deletion_timestamp: meta.deletion_timestamp.take(),
         ..ObjectMeta::default()
     };
+}
+
+/// That our manager owns fields of the object, without which ones and since when.
+fn ours(entries: Option<Vec<ManagedFieldsEntry>>) -> Option<Vec<ManagedFieldsEntry>> {
+    let manager = Some(FIELD_MANAGER.to_owned());
+    let ours = entries?.iter().any(|entry| entry.manager == manager);
+    ours.then(|| vec![ManagedFieldsEntry { manager, ..ManagedFieldsEntry::default() }])
 }
 
 /// Whether an annotation is one of the project's: `aether.io/…` or `….aether.io/…`.
@@ -154,6 +164,26 @@ mod tests {
         ]);
         whole["status"]["startTime"] = "2026-11-30T11:45:29Z".into();
         assert_eq!(trimmed_pod(whole), kept);
+    }
+
+    #[test]
+    fn a_service_keeps_whether_we_wrote_it_and_a_pod_does_not() {
+        let entry = |manager: &str| json!({"manager": manager, "operation": "Update", "time": "2026-11-30T11:45:29Z", "fieldsV1": {"f:spec": {}}});
+        let table = [
+            (json!(["kubectl", "aether", "aether"]), json!([{"manager": "aether"}])),
+            (json!(["kubectl", "aether-2"]), Value::Null),
+            (json!([]), Value::Null),
+        ];
+        for (managers, kept) in table {
+            let managers = managers.as_array().unwrap().iter();
+            let entries: Vec<_> = managers.map(|m| entry(m.as_str().unwrap())).collect();
+            let service = json!({"metadata": {"name": "a", "managedFields": entries}});
+            let mut object = Object::Service(Box::new(serde_json::from_value(service).unwrap()));
+            trim(&mut object);
+            let Object::Service(service) = object else { panic!("the kind changed") };
+            let service = serde_json::to_value(service).unwrap();
+            assert_eq!(service["metadata"]["managedFields"], kept);
+        }
     }
 
     #[test]

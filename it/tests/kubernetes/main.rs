@@ -1,0 +1,11 @@
+//! `aether serve` against a real API server: what it serves, how soon, and on bad days.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod churn;
+mod latency;
+mod odd;
+mod outages;
+mod same;
+mod stage;
+mod start;
