@@ -4,21 +4,25 @@ mod admin;
 mod objects;
 mod once;
 mod proxies;
+mod webhook;
 mod writing;
 
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use futures::FutureExt;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+pub use crate::source::manifest::{Form, RawDocument, documents};
 pub use once::{Once, once};
 
 use writing::Writing;
 
 use crate::admin::Metrics;
+use crate::admission;
 use crate::capture::{self, Outcome, Reconciler};
 use crate::cli::serve::Options;
 use crate::health::{Health, Part};
@@ -34,7 +38,7 @@ const QUEUE: usize = 64;
 /// Where there is no source of objects, or an address cannot be served; before anything has started.
 pub async fn serve(options: Options) -> Result<()> {
     // Before anything else, so that a signal during the start is not lost.
-    let stop = stopped().context("signals")?;
+    let stop = stopped().context("signals")?.shared();
     let (health, metrics) = (Health::default(), Metrics::default());
     metrics.add_health(&health);
 
@@ -44,6 +48,12 @@ pub async fn serve(options: Options) -> Result<()> {
         objects::follow(&options.objects, updates, &health, &metrics).await?;
     let admin = admin::bind(options.admin)?;
     let listeners = proxies::listeners(&options).await?;
+    let reviews = admission::metrics::Metrics::default();
+    let webhook = options
+        .webhook
+        .map(|webhook| webhook::start(webhook, reviews.clone(), &health, stop.clone()))
+        .transpose()?;
+    metrics.register(|registry| reviews.register(registry));
 
     let store = Arc::new(Store::default());
     let version = concat!("aether/", env!("CARGO_PKG_VERSION"));
@@ -88,6 +98,9 @@ pub async fn serve(options: Options) -> Result<()> {
         leave.cancel();
     };
     server.run(listeners, stop).await;
+    if let Some(webhook) = webhook {
+        webhook.await.context("the webhook")?;
+    }
     // The source ends, its channel closes, and with it the reconciler.
     following.abort();
     if let Some(writing) = writing {

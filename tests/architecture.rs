@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use scan::{has_word, paths_after, without_comments, without_tests};
 
 /// The parts that each part may name. `run` may name all; a part that is not here must be added.
-const MAY_NAME: [(&str, &[&str]); 15] = [
+const MAY_NAME: [(&str, &[&str]); 16] = [
     ("model", &[]),
     ("health", &[]),
     ("descriptors", &[]),
@@ -35,8 +35,12 @@ const MAY_NAME: [(&str, &[&str]); 15] = [
     ("translate", &["model", "xds"]),
     ("capture", &["model", "index", "source", "translate", "xds"]),
     ("admin", &["health"]),
+    ("admission", &["model", "index"]),
     // The commands read settings and results; what is to be done they leave to `run`.
-    ("cli", &["model", "xds", "index", "leader", "translate", "descriptors", "run"]),
+    (
+        "cli",
+        &["model", "xds", "index", "leader", "translate", "descriptors", "admission", "run"],
+    ),
     (
         "run",
         &[
@@ -52,6 +56,7 @@ const MAY_NAME: [(&str, &[&str]); 15] = [
             "generate",
             "events",
             "admin",
+            "admission",
             "cli",
             "descriptors",
         ],

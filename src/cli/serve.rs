@@ -10,6 +10,7 @@ use super::WrongOptions;
 use super::kubernetes::{Kubernetes, Writing};
 use super::options::{Objects, Shaping, Source};
 use super::values::{Address, Socket};
+use super::webhook;
 use crate::{index, run, translate};
 
 /// Where proxies connect unless it is said otherwise.
@@ -53,6 +54,12 @@ pub struct Serve {
 
     #[command(flatten)]
     kubernetes: Kubernetes,
+
+    #[command(flatten)]
+    webhook: webhook::Webhook,
+
+    #[command(flatten)]
+    injection: webhook::Injection,
 }
 
 /// Where health and metrics are served unless it is said otherwise.
@@ -98,6 +105,8 @@ pub struct Options {
     pub translate: translate::Settings,
     /// What the index is set to.
     pub index: index::Settings,
+    /// The webhook; `None`: there is none.
+    pub webhook: Option<webhook::Options>,
 }
 
 impl Serve {
@@ -121,7 +130,8 @@ impl Serve {
         };
         let objects = self.source.objects();
         let writing = self.kubernetes.options(self.shaping.own_namespace())?;
-        Ok(Options { objects, xds_address, xds_socket, admin, writing, translate, index })
+        let webhook = self.webhook.options(&self.injection, &index)?;
+        Ok(Options { objects, xds_address, xds_socket, admin, writing, translate, index, webhook })
     }
 
     /// Runs until it is told to stop.

@@ -39,7 +39,7 @@ pub(super) fn read(name: &str, text: &str, manifest: &mut Manifest) {
 }
 
 /// One document as JSON text.
-fn to_json(part: Document<'_>) -> Result<String, String> {
+pub(super) fn to_json(part: Document<'_>) -> Result<String, String> {
     // JSON is YAML, and reads faster as what it is.
     let body = part.text.strip_prefix("---").unwrap_or(part.text).trim();
     if body.starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(body).is_ok() {
