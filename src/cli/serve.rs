@@ -101,6 +101,8 @@ pub struct Options {
     pub admin: AdminAddress,
     /// What is written to the API server.
     pub writing: Writing,
+    /// Our own namespace, where it was named.
+    pub own_namespace: Option<String>,
     /// What the translation is set to.
     pub translate: translate::Settings,
     /// What the index is set to.
@@ -131,7 +133,18 @@ impl Serve {
         let objects = self.source.objects();
         let writing = self.kubernetes.options(self.shaping.own_namespace())?;
         let webhook = self.webhook.options(&self.injection, &index)?;
-        Ok(Options { objects, xds_address, xds_socket, admin, writing, translate, index, webhook })
+        let own_namespace = self.shaping.own_namespace().map(str::to_owned);
+        Ok(Options {
+            objects,
+            xds_address,
+            xds_socket,
+            admin,
+            writing,
+            own_namespace,
+            translate,
+            index,
+            webhook,
+        })
     }
 
     /// Runs until it is told to stop.
