@@ -53,9 +53,8 @@ pub async fn serve(options: Options) -> Result<()> {
     let version = concat!("aether/", env!("CARGO_PKG_VERSION"));
     let mut server = Server::new(&store, version, proxies::admit());
     let leave = CancellationToken::new();
-    let writing = connection.map(|connection| {
-        Writing::start(&connection, &options, &health, &metrics, leave.clone())
-    });
+    let writing = connection
+        .map(|connection| Writing::start(&connection, &options, &health, &metrics, leave.clone()));
     let leadership = writing.as_ref().map(Writing::leadership);
     let webhook = webhook
         .map(|webhook| webhook.start(leadership, &health, &metrics, stop.clone()))

@@ -37,10 +37,7 @@ const MAY_NAME: [(&str, &[&str]); 16] = [
     ("admin", &["health"]),
     ("admission", &["model", "health", "index", "leader"]),
     // The commands read settings and results; what is to be done they leave to `run`.
-    (
-        "cli",
-        &["model", "xds", "index", "leader", "translate", "descriptors", "admission", "run"],
-    ),
+    ("cli", &["model", "xds", "index", "leader", "translate", "descriptors", "admission", "run"]),
     (
         "run",
         &[

@@ -13,7 +13,9 @@ use envoy_types::pb::envoy::config::core::v3::{HealthStatus, Node};
 use envoy_types::pb::envoy::config::endpoint::v3::ClusterLoadAssignment;
 use envoy_types::pb::envoy::config::endpoint::v3::lb_endpoint::HostIdentifier;
 use envoy_types::pb::envoy::service::discovery::v3::aggregated_discovery_service_client::AggregatedDiscoveryServiceClient as Ads;
-use envoy_types::pb::envoy::service::discovery::v3::{DeltaDiscoveryRequest, DeltaDiscoveryResponse};
+use envoy_types::pb::envoy::service::discovery::v3::{
+    DeltaDiscoveryRequest, DeltaDiscoveryResponse,
+};
 use hyper_util::rt::TokioIo;
 use prost::Message;
 use tokio::net::UnixStream;
@@ -60,7 +62,9 @@ impl Held {
         for locality in &assignment.endpoints {
             let zone = locality.locality.as_ref().map_or("", |locality| &locality.zone);
             for endpoint in &locality.lb_endpoints {
-                let Some(HostIdentifier::Endpoint(host)) = &endpoint.host_identifier else { continue };
+                let Some(HostIdentifier::Endpoint(host)) = &endpoint.host_identifier else {
+                    continue;
+                };
                 let address = host.address.as_ref()?.address.as_ref()?;
                 let Address::SocketAddress(socket) = address else { continue };
                 let port = match socket.port_specifier {
@@ -68,7 +72,8 @@ impl Held {
                     _ => 0,
                 };
                 let health = HealthStatus::try_from(endpoint.health_status).ok()?.as_str_name();
-                let weight = endpoint.load_balancing_weight.as_ref().map_or(1, |weight| weight.value);
+                let weight =
+                    endpoint.load_balancing_weight.as_ref().map_or(1, |weight| weight.value);
                 all.push(format!(
                     "{}:{port} {health} weight {weight} zone {zone:?} priority {}",
                     socket.address, locality.priority

@@ -11,8 +11,8 @@ use nix::sys::signal::Signal;
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 
-use crate::wire::Wire;
 use crate::process::{Process, Spec};
+use crate::wire::Wire;
 use crate::{eventually, places};
 
 /// The program, in our own network namespace. Dropped, it is killed.
@@ -78,7 +78,10 @@ impl Plane {
         let address = self.admin()?;
         let ask = async {
             let mut wire = Wire::new(TcpStream::connect(address).await?);
-            wire.write(format!("GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").as_bytes()).await?;
+            wire.write(
+                format!("GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").as_bytes(),
+            )
+            .await?;
             let head = wire.head().await?.context("no answer")?;
             let answer = wire.answer_body(head, false).await?;
             let status = StatusCode::from_u16(answer.head.status()?)?;

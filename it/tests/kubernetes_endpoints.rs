@@ -62,12 +62,18 @@ impl Stage {
     }
 
     /// A Deployment with one pod on each of these nodes, and its running pods by node.
-    async fn deploy(&self, app: &str, on: &[&str], template: Value) -> Result<BTreeMap<String, Pod>> {
+    async fn deploy(
+        &self,
+        app: &str,
+        on: &[&str],
+        template: Value,
+    ) -> Result<BTreeMap<String, Pod>> {
         for node in on {
             let name = format!("{app}-{node}");
             let mut spec = json!({ "containers": [{ "name": "app", "image": "app" }], "nodeSelector": { "kubernetes.io/hostname": node } });
             merge(&mut spec, &template["spec"]);
-            let mut meta = json!({ "labels": { "app": app, "one": name, "aether.io/managed": "true" } });
+            let mut meta =
+                json!({ "labels": { "app": app, "one": name, "aether.io/managed": "true" } });
             merge(&mut meta, &template["metadata"]);
             let deployment = json!({
                 "kind": "Deployment",
@@ -268,8 +274,12 @@ async fn the_callers_node_alone(stage: &Stage) -> Result<()> {
 async fn what_serves_while_it_goes_is_better_than_nothing() -> Result<()> {
     let stage = Stage::new(Options::controlled()).await?;
     let (node, zone, region) = NODES[0];
-    let labels = json!({ "topology.kubernetes.io/zone": zone, "topology.kubernetes.io/region": region });
-    stage.objects.put(&json!({ "kind": "Node", "metadata": { "name": node, "labels": labels } })).await?;
+    let labels =
+        json!({ "topology.kubernetes.io/zone": zone, "topology.kubernetes.io/region": region });
+    stage
+        .objects
+        .put(&json!({ "kind": "Node", "metadata": { "name": node, "labels": labels } }))
+        .await?;
     let going = |name: &str| pod(name, node, json!({ "labels": { "app": "going" } }), json!({}));
     let mut lines = Vec::new();
     for (name, address) in [("going-1", "10.244.200.1"), ("going-2", "10.244.200.2")] {
@@ -301,7 +311,8 @@ async fn what_serves_while_it_goes_is_better_than_nothing() -> Result<()> {
 }
 
 async fn registry(stage: &Stage) -> Result<()> {
-    let account = json!({ "kind": "ServiceAccount", "metadata": { "name": "ledger", "namespace": "shop" } });
+    let account =
+        json!({ "kind": "ServiceAccount", "metadata": { "name": "ledger", "namespace": "shop" } });
     stage.objects.put(&account).await?;
     let as_ledger = json!({ "spec": { "serviceAccountName": "ledger" } });
     let pods = stage.deploy("ledger", &["node-a"], as_ledger.clone()).await?;
@@ -316,14 +327,16 @@ async fn registry(stage: &Stage) -> Result<()> {
     let mut own = as_ledger;
     own["metadata"] = json!({ "annotations": { "endpoint.aether.io/port": "9999", "endpoint.aether.io/weight": "3" } });
     let own = stage.deploy("own", &["node-b"], own).await?;
-    let generated = |name: &str| json!({
-        "kind": "Service",
-        "metadata": {
-            "name": name, "namespace": "shop", "labels": { "aether.io/mesh-service": "true" },
-            "annotations": { "aether.io/port": "7777", "aether.io/app-protocol": "http" },
-        },
-        "spec": { "ports": [{ "name": "mesh", "port": 18081 }] },
-    });
+    let generated = |name: &str| {
+        json!({
+            "kind": "Service",
+            "metadata": {
+                "name": name, "namespace": "shop", "labels": { "aether.io/mesh-service": "true" },
+                "annotations": { "aether.io/port": "7777", "aether.io/app-protocol": "http" },
+            },
+            "spec": { "ports": [{ "name": "mesh", "port": 18081 }] },
+        })
+    };
     stage.objects.put(&generated("ledger")).await?;
     let expected = vec![
         line(&pods["node-a"], 7777, "HEALTHY", 1, 0),
@@ -339,11 +352,13 @@ async fn registry(stage: &Stage) -> Result<()> {
 
 async fn by_hand(stage: &Stage) -> Result<()> {
     stage.service("hand", json!({})).await?;
-    let slice = |name: &str, endpoints: Value| json!({
-        "kind": "EndpointSlice",
-        "metadata": { "name": name, "namespace": "shop", "labels": { "kubernetes.io/service-name": "hand" } },
-        "addressType": "IPv4", "ports": [{ "name": "http", "port": 8080 }], "endpoints": endpoints,
-    });
+    let slice = |name: &str, endpoints: Value| {
+        json!({
+            "kind": "EndpointSlice",
+            "metadata": { "name": name, "namespace": "shop", "labels": { "kubernetes.io/service-name": "hand" } },
+            "addressType": "IPv4", "ports": [{ "name": "http", "port": 8080 }], "endpoints": endpoints,
+        })
+    };
     // The first address counts, null means ready, and of two slices that name one address the ready one.
     let first = json!([
         { "addresses": ["10.244.201.1", "10.244.201.9"], "zone": "zone-b" },
@@ -380,7 +395,9 @@ async fn a_node_that_goes(stage: &Stage) -> Result<()> {
     gone.await?;
     // The slice's own zone keeps the endpoint in its place; it is not lost.
     let held = stage.stream.now().endpoints("shop/stays:80").context("it is there")?;
-    let kept = held.iter().any(|one| one.starts_with(&ip(&pods["node-c"])) && one.contains("zone \"zone-c\""));
+    let kept = held
+        .iter()
+        .any(|one| one.starts_with(&ip(&pods["node-c"])) && one.contains("zone \"zone-c\""));
     ensure!(kept, "{held:#?}");
     Ok(())
 }

@@ -50,7 +50,8 @@ impl Stage {
     /// Waits until the API server's own view of permissions is this.
     async fn allowed(&self, verb: &str, group: &str, resource: &str, allowed: bool) -> Result<()> {
         let account = self.cluster.service_account(NAMESPACE, "aether").await?;
-        let what = if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") };
+        let what =
+            if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") };
         let asked = eventually("permissions", SOON, || async {
             let args = ["auth", "can-i", verb, &what, "--all-namespaces"];
             let output = self.cluster.kubectl_as(&account, &args, "").await?;
@@ -99,11 +100,13 @@ async fn the_roles_are_what_the_program_reads() -> Result<()> {
         };
         ensure!(texts("verbs") == ["list", "watch"], "{rule}");
         for group in texts("apiGroups") {
-            granted.extend(texts("resources").into_iter().map(|resource| (group.clone(), resource)));
+            granted
+                .extend(texts("resources").into_iter().map(|resource| (group.clone(), resource)));
         }
     }
     granted.sort();
-    let mut expected = READ.map(|(group, resource)| (group.to_owned(), resource.to_owned())).to_vec();
+    let mut expected =
+        READ.map(|(group, resource)| (group.to_owned(), resource.to_owned())).to_vec();
     expected.sort();
     ensure!(granted == expected, "{granted:?}");
 
@@ -126,7 +129,9 @@ async fn each_watch_that_is_forbidden_is_said_and_used_when_granted() -> Result<
         let words = ["does not let us watch", resource, &group_said, "grant the verb watch"];
         plane.says(&words, SAID).await.with_context(|| format!("watch {resource}"))?;
         plane.readyz(503, &["source: not ready", "watch", resource], SAID).await?;
-        let gauge = format!("aether_source_forbidden{{verb=\"watch\",group=\"{group}\",resource=\"{resource}\"}}");
+        let gauge = format!(
+            "aether_source_forbidden{{verb=\"watch\",group=\"{group}\",resource=\"{resource}\"}}"
+        );
         ensure!(plane.metric(&gauge).await? == Some(1.0), "{}", plane.get("/metrics").await?.1);
         ensure!(begun.elapsed() < SAID, "{:?}", begun.elapsed());
         // The others are none of its concern.
@@ -146,7 +151,9 @@ async fn each_list_that_is_forbidden_is_said() -> Result<()> {
         stage.without("list", group, resource).await?;
         let (code, told) = stage.check().await?;
         ensure!(code == Some(2), "{code:?}: {told}");
-        for word in [&format!("list {resource}"), &format!("API group {group:?}"), "grant the verb list"] {
+        for word in
+            [&format!("list {resource}"), &format!("API group {group:?}"), "grant the verb list"]
+        {
             ensure!(told.contains(word), "{word} in {told}");
         }
         ensure!(told.contains("system:serviceaccount:aether-system:aether"), "{told}");

@@ -37,7 +37,8 @@ async fn a_change_is_on_the_stream_soon_after_it_is_made() -> Result<()> {
             loop {
                 match watch.next().await.context("the watch ended")?? {
                     WatchEvent::Modified(service)
-                        if service.metadata.resource_version == changed.metadata.resource_version =>
+                        if service.metadata.resource_version
+                            == changed.metadata.resource_version =>
                     {
                         return anyhow::Ok(Instant::now());
                     }
@@ -46,15 +47,16 @@ async fn a_change_is_on_the_stream_soon_after_it_is_made() -> Result<()> {
             }
         });
         let has = |held: &it::delta::Held| held.names("virtual host").len() == wanted;
-        let (seen, came) =
-            tokio::join!(seen, stage.stream.until("the change", SOON, has));
+        let (seen, came) = tokio::join!(seen, stage.stream.until("the change", SOON, has));
         of_watch.push(seen??.saturating_duration_since(begun));
         of_stream.push(came?.saturating_duration_since(begun));
         tokio::time::sleep(Duration::from_millis(5 + n as u64 * 7 % 20)).await;
     }
     let (of_stream, of_watch, of_request) =
         (Latencies::new(of_stream), Latencies::new(of_watch), Latencies::new(of_request));
-    for (name, all) in [("request", &of_request), ("watch of the API server", &of_watch), ("stream", &of_stream)] {
+    for (name, all) in
+        [("request", &of_request), ("watch of the API server", &of_watch), ("stream", &of_stream)]
+    {
         let (median, tail) = (all.percentile(50), all.percentile(99));
         println!("{name}: median {median:?}, 99th percentile {tail:?}");
     }

@@ -28,7 +28,11 @@ async fn annotations_and_names_as_large_as_they_may_be() -> Result<()> {
     let strange = json!({ "aether.io/service": huge.clone() });
     stage.objects.put(&service("strange", strange, json!({}))).await?;
     let line = stage.plane.says(&["InvalidValue", "Service shop/strange"], SOON).await?;
-    ensure!(line.len() < 2000 && line.contains("204800 characters"), "{} bytes: {line:.300}", line.len());
+    ensure!(
+        line.len() < 2000 && line.contains("204800 characters"),
+        "{} bytes: {line:.300}",
+        line.len()
+    );
     let name = format!("{}.{}", "p".repeat(126), "q".repeat(126));
     let labels = json!({ "aether.io/managed": "true" });
     stage.objects.put(&pod(&name, labels, json!({ "config.aether.io/upstreams": huge }))).await?;
@@ -71,7 +75,11 @@ async fn a_service_changes_what_it_is() -> Result<()> {
                 bytes.is_some_and(|bytes| bytes.windows(text.len()).any(|w| w == text.as_bytes()))
             };
             // A headless one has no mesh name; another has its address among its domains.
-            if headless { holds("turning.shop.svc") && !holds("turning.shop.aether.internal") } else { holds(&domain) }
+            if headless {
+                holds("turning.shop.svc") && !holds("turning.shop.aether.internal")
+            } else {
+                holds(&domain)
+            }
         };
         stage.stream.until(&format!("round {round}"), SOON, wanted).await?;
     }
@@ -95,7 +103,9 @@ async fn a_service_is_made_anew_within_a_second_with_another_address() -> Result
             let holds = |text: &str| {
                 // With the byte before it, since one address may be the beginning of another.
                 bytes.is_some_and(|bytes| {
-                    bytes.windows(text.len() + 1).any(|w| w[0] as usize == text.len() && &w[1..] == text.as_bytes())
+                    bytes
+                        .windows(text.len() + 1)
+                        .any(|w| w[0] as usize == text.len() && &w[1..] == text.as_bytes())
                 })
             };
             holds(&address) && !holds(&old)
@@ -118,9 +128,8 @@ async fn ten_thousand_endpoints() -> Result<()> {
     }
     let all = |held: &Held| held.endpoints("shop/wide:80").is_some_and(|all| all.len() == 10_000);
     stage.stream.until("10,000 endpoints", SOON, all).await?;
-    let one_less: Vec<_> = (1..1000_u32)
-        .map(|n| std::net::Ipv4Addr::from_bits(0x0af0_0001 + n).to_string())
-        .collect();
+    let one_less: Vec<_> =
+        (1..1000_u32).map(|n| std::net::Ipv4Addr::from_bits(0x0af0_0001 + n).to_string()).collect();
     let one_less: Vec<_> = one_less.iter().map(String::as_str).collect();
     stage.objects.put(&slice("wide-0", "wide", &one_less)).await?;
     let fewer = |held: &Held| held.endpoints("shop/wide:80").is_some_and(|all| all.len() == 9_999);
@@ -128,7 +137,8 @@ async fn ten_thousand_endpoints() -> Result<()> {
 }
 
 #[tokio::test]
-async fn pods_without_addresses_nodes_without_labels_and_what_is_being_deleted_for_days() -> Result<()> {
+async fn pods_without_addresses_nodes_without_labels_and_what_is_being_deleted_for_days()
+-> Result<()> {
     let stage = Stage::new().await?;
     stage.objects.put(&json!({ "kind": "Node", "metadata": { "name": "bare" } })).await?;
     let labels = json!({ "aether.io/managed": "true" });

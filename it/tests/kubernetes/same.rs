@@ -71,7 +71,14 @@ async fn the_same_objects_make_the_same_mesh() -> Result<()> {
     ensure!(by_server == by_folder, "{by_server:#?}\n{by_folder:#?}");
     let found: Vec<_> = by_server.iter().map(|finding| {
         let text = |field: &str| finding[field].as_str().unwrap_or_default().to_owned();
-        format!("{} {} {} {}/{}", text("severity"), text("reason"), text("kind"), text("namespace"), text("name"))
+        format!(
+            "{} {} {} {}/{}",
+            text("severity"),
+            text("reason"),
+            text("kind"),
+            text("namespace"),
+            text("name")
+        )
     });
     let mut found: Vec<_> = found.collect();
     found.sort();

@@ -62,7 +62,8 @@ impl Stage {
         let address = format!("10.244.9.{octet}");
         self.objects.put(&slice("cart-1", "cart", &[&address])).await?;
         let has = |held: &it::delta::Held| {
-            held.endpoints("shop/cart:80").is_some_and(|all| all.iter().any(|one| one.contains(&address)))
+            held.endpoints("shop/cart:80")
+                .is_some_and(|all| all.iter().any(|one| one.contains(&address)))
         };
         self.stream.until("a change of an endpoint", limit, has).await.map(drop)
     }

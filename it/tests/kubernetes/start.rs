@@ -16,7 +16,8 @@ async fn started_while_the_api_server_is_away() -> Result<()> {
     let cluster = Cluster::start(Options::bare()).await?;
     let objects = Objects::new(cluster.client().await?);
     objects.put(&namespace("shop", json!({}))).await?;
-    let account = json!({ "kind": "ServiceAccount", "metadata": { "name": "default", "namespace": "shop" } });
+    let account =
+        json!({ "kind": "ServiceAccount", "metadata": { "name": "default", "namespace": "shop" } });
     objects.put(&account).await?;
     objects.put(&pod("caller", json!({ "aether.io/managed": "true" }), json!({}))).await?;
     let proxy = Proxy::to(cluster.address()).await?;

@@ -43,7 +43,8 @@ async fn from_nothing_to_an_admitted_pod_and_back_after_other_hands() -> Result<
     ensure!(others(&stage).await? == before, "{before}");
     let object = stage.configurations().get("aether").await?;
     let fields = object.metadata.managed_fields.unwrap_or_default();
-    let ours: Vec<_> = fields.iter().filter(|field| field.manager.as_deref() == Some("aether")).collect();
+    let ours: Vec<_> =
+        fields.iter().filter(|field| field.manager.as_deref() == Some("aether")).collect();
     ensure!(ours.len() == 1, "{fields:?}");
     let said = serde_json::to_string(&ours[0].fields_v1)?;
     ensure!(said.matches("f:caBundle").count() == 2 && !said.contains("f:rules"), "{said}");
@@ -127,7 +128,8 @@ async fn from_nothing_to_an_admitted_pod_and_back_after_other_hands() -> Result<
 
 #[tokio::test]
 async fn a_permission_that_is_missing_is_said_by_name_and_used_when_it_is_granted() -> Result<()> {
-    let (read, _) = RBAC.split_once("# The webhook's certificate").context("its part of the roles")?;
+    let (read, _) =
+        RBAC.split_once("# The webhook's certificate").context("its part of the roles")?;
     let stage = Stage::start(read.trim_end().trim_end_matches("---")).await?;
     let host = it::cluster::Claim::new(9444)?;
     let replica = stage.replica(host.address(), &[])?;
@@ -156,11 +158,20 @@ async fn a_permission_that_is_missing_is_said_by_name_and_used_when_it_is_grante
 }
 
 #[tokio::test]
-async fn with_a_folder_of_manifests_a_builtin_certificate_is_refused_with_the_way_out() -> Result<()> {
+async fn with_a_folder_of_manifests_a_builtin_certificate_is_refused_with_the_way_out() -> Result<()>
+{
     let folder = it::places::folder()?;
     let path = folder.path().to_str().context("a path")?.to_owned();
     let run = move || {
-        it::aether::run(&["serve", "--manifests", &path, "--webhook-address", "127.0.0.1:0", "--own-namespace", NAMESPACE])
+        it::aether::run(&[
+            "serve",
+            "--manifests",
+            &path,
+            "--webhook-address",
+            "127.0.0.1:0",
+            "--own-namespace",
+            NAMESPACE,
+        ])
     };
     let output = tokio::task::spawn_blocking(run).await??;
     let said = String::from_utf8_lossy(&output.stderr);

@@ -20,9 +20,8 @@ use crate::balancer::Balancer;
 use crate::stage::{RBAC, Replica, SOON, Stage, create};
 
 const OVERLAP: Duration = Duration::from_secs(2);
-const SHORT: [&str; 6] = [
-    "--webhook-ca-lifetime", "18s", "--webhook-cert-lifetime", "6s", "--webhook-ca-overlap", "2s",
-];
+const SHORT: [&str; 6] =
+    ["--webhook-ca-lifetime", "18s", "--webhook-cert-lifetime", "6s", "--webhook-ca-overlap", "2s"];
 /// Pods in a second.
 const RATE: u32 = 50;
 

@@ -128,7 +128,8 @@ impl Stage {
     /// Changes the configuration by another hand, with these JSON Patch operations.
     pub async fn overwrite(&self, operations: &Value) -> Result<()> {
         let path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/aether?fieldManager=another";
-        let request = http::Request::patch(path).header("content-type", "application/json-patch+json");
+        let request =
+            http::Request::patch(path).header("content-type", "application/json-patch+json");
         self.client.request::<Value>(request.body(serde_json::to_vec(operations)?)?).await?;
         Ok(())
     }

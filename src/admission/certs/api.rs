@@ -29,9 +29,7 @@ pub(super) enum ApiError {
     #[error("somebody else was faster: {0}")]
     Overtaken(String),
     /// We may not do it.
-    #[error(
-        "{0}: grant our ServiceAccount the Role aether-webhook of charts/manifests/rbac.yaml"
-    )]
+    #[error("{0}: grant our ServiceAccount the Role aether-webhook of charts/manifests/rbac.yaml")]
     Forbidden(String),
     /// The API server says no, in these words.
     #[error("the API server refuses it: {0}")]
@@ -184,7 +182,8 @@ impl Kubernetes {
         content: &str,
         object: &Value,
     ) -> Result<(), ApiError> {
-        let body = serde_json::to_vec(object).map_err(|error| ApiError::Failed(error.to_string()))?;
+        let body =
+            serde_json::to_vec(object).map_err(|error| ApiError::Failed(error.to_string()))?;
         let (found, _) = self.send(method, path, Some(content), body).await?;
         found.map(drop).ok_or_else(|| ApiError::Overtaken("it is gone".to_owned()))
     }
@@ -211,7 +210,8 @@ impl Kubernetes {
             Ok((status, wall, bytes.to_bytes()))
         };
         let answer = timeout(LIMIT, ask).await;
-        let (status, wall, bytes) = answer.map_err(|_| failed(&format!("no answer within {LIMIT:?}")))??;
+        let (status, wall, bytes) =
+            answer.map_err(|_| failed(&format!("no answer within {LIMIT:?}")))??;
         if status.is_success() {
             let object = serde_json::from_slice(&bytes).map_err(|error| failed(&error))?;
             return Ok((Some(object), wall));

@@ -102,12 +102,12 @@ impl Configuration {
     pub(super) fn of(object: MutatingWebhookConfiguration) -> Self {
         let metadata = object.metadata;
         let entries = object.webhooks.into_iter().flatten().enumerate();
-        let ours = entries.filter(|(_, entry)| Path::ALL.iter().any(|ours| ours.name() == entry.name));
+        let ours =
+            entries.filter(|(_, entry)| Path::ALL.iter().any(|ours| ours.name() == entry.name));
         let entries = ours.map(|(index, entry)| {
             let client = entry.client_config;
-            let service = client.service.map(|service| {
-                format!("{}.{}.svc", service.name, service.namespace)
-            });
+            let service =
+                client.service.map(|service| format!("{}.{}.svc", service.name, service.namespace));
             let url = client.url.and_then(|url| {
                 let host = url.parse::<http::Uri>().ok()?.host()?.to_owned();
                 Some(host.trim_matches(['[', ']']).to_owned())

@@ -1,7 +1,9 @@
 //! The certificate kept in order: what is decided is done.
 
+mod held;
+
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use backon::ExponentialBuilder;
 use futures::stream::BoxStream;
@@ -14,21 +16,21 @@ use kube::runtime::watcher::{Config, ExponentialBackoff};
 use kube::runtime::{WatchStreamExt, watcher};
 use serde_json::Value;
 use tokio::time::sleep;
-use tracing::{debug, info, warn};
+use tracing::{info, warn};
 
 use super::api::{ApiError, Kubernetes, LIMIT, Reading};
-use super::authority::{Authorities, Now, Unix};
+use super::authority::{Authorities, Now};
 use super::bundle::{self, Configuration};
-use super::memory::Memory;
 use super::metrics::Metrics;
 use super::plan::{Observed, Plan, Write, configuration_of, plan, secret_of};
 use super::rotation::{Contents, Place};
-use super::serve::{Serve, Served};
+use super::serve::Serve;
 use super::settings::Settings;
 use super::slot::Slot;
 use super::x509::{self, Leaf};
 use crate::health::{Part, State};
 use crate::leader::{Boot, Clock, Leadership, NotWritten};
+use held::{Failed, Held};
 
 /// How long changes gather before they are looked at: a write of ours shows in both watches.
 const GATHER: Duration = Duration::from_millis(20);
@@ -50,19 +52,6 @@ pub struct Keeper {
     pub health: Part,
     /// What is counted.
     pub metrics: Metrics,
-}
-
-/// What one process holds.
-#[derive(Debug, Default)]
-struct Held {
-    memory: Memory,
-    leaf: Option<Leaf>,
-    served: Option<Served>,
-    /// What stood in the way of the last write.
-    trouble: Option<String>,
-    failures: u32,
-    /// How far the API server's clock is ahead of the boot clock.
-    epoch: Option<Unix>,
 }
 
 impl Keeper {
@@ -104,7 +93,7 @@ impl Keeper {
             plan.findings.extend(words);
         }
         if plan.ready.is_ok() {
-            plan.ready = self.verify(held, &configuration, now);
+            plan.ready = held.verify(&configuration, now.wall, &self.settings);
         }
         // What could not be read or signed is tried again soon.
         let soon = if plan.findings.is_empty() { plan.wake_at } else { boot + PAUSES.1 };
@@ -141,25 +130,7 @@ impl Keeper {
         self.slot.set(leaf.certified.clone());
         self.metrics.signed(leaf.until);
         info!(expires_in = leaf.until.saturating_sub(now.wall), "a new certificate is presented");
-        let (issuer, until) = (leaf.issuer.clone(), leaf.until);
-        held.served = Some(Served { issuer, signed: now.wall, until });
-        held.leaf = Some(leaf);
-    }
-
-    /// Whether the chain verifies, by the book, against each bundle as it stands.
-    fn verify(&self, held: &Held, configuration: &Configuration, now: Now) -> Result<(), String> {
-        let (Some(leaf), Configuration::Found { entries, .. }) = (&held.leaf, configuration) else {
-            return Ok(());
-        };
-        for entry in entries {
-            let Some(host) = &entry.host else { continue };
-            let chain = &leaf.certified.cert;
-            x509::verify(chain, &entry.bundle.authorities, host, now.wall).map_err(|error| {
-                let name = configuration_of(&self.settings);
-                format!("the caBundle of {} in {name} does not verify our certificate: {error}", entry.name)
-            })?;
-        }
-        Ok(())
+        held.present(leaf, now.wall);
     }
 
     /// Says how it is: what changed, on the log too.
@@ -250,14 +221,16 @@ impl Keeper {
     /// Says when the Secret may have changed. What it holds is not read by it.
     fn watch_secret(&self) -> BoxStream<'static, ()> {
         let namespace = &self.settings.namespace;
-        let api: Api<PartialObjectMeta<Object>> = Api::namespaced(self.kubernetes.client(), namespace);
+        let api: Api<PartialObjectMeta<Object>> =
+            Api::namespaced(self.kubernetes.client(), namespace);
         let watch = watcher(api, one(&self.settings.secret)).backoff(backoff());
         watch.map(drop).boxed()
     }
 
     /// The same of the configuration.
     fn watch_configuration(&self) -> BoxStream<'static, ()> {
-        let api: Api<PartialObjectMeta<MutatingWebhookConfiguration>> = Api::all(self.kubernetes.client());
+        let api: Api<PartialObjectMeta<MutatingWebhookConfiguration>> =
+            Api::all(self.kubernetes.client());
         let watch = watcher(api, one(&self.settings.configuration)).backoff(backoff());
         watch.map(drop).boxed()
     }
@@ -275,48 +248,4 @@ fn backoff() -> ExponentialBackoff {
         .without_max_times()
         .with_jitter();
     ExponentialBackoff::from(backoff)
-}
-
-/// Why something is not written.
-#[derive(Debug, thiserror::Error)]
-enum Failed {
-    #[error(transparent)]
-    Api(#[from] ApiError),
-    #[error(transparent)]
-    Permit(#[from] NotWritten),
-}
-
-impl Held {
-    /// What time it is: by the API server, who checks our certificate; by ourselves while it has
-    /// not said.
-    fn wall(&mut self, said: Option<Unix>, boot: Boot) -> Unix {
-        if let Some(said) = said {
-            self.epoch = Some(said.saturating_sub(boot.0.as_secs()));
-        }
-        let own = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        self.epoch.map_or(own.as_secs(), |epoch| epoch.saturating_add(boot.0.as_secs()))
-    }
-
-    /// How long to wait after a write that came to this.
-    fn wrote(
-        &mut self,
-        written: Result<(), Failed>,
-        write: &Write,
-        settings: &Settings,
-    ) -> Duration {
-        let Err(error) = written else {
-            (self.trouble, self.failures) = (None, 0);
-            return Duration::ZERO;
-        };
-        let pause = PAUSES.0.saturating_mul(1 << self.failures.min(10)).min(PAUSES.1);
-        self.failures = self.failures.saturating_add(1);
-        // That somebody else was faster happens; that he always is does not.
-        let ordinary = matches!(error, Failed::Api(ApiError::Overtaken(_)) | Failed::Permit(_));
-        if ordinary && self.failures < 5 {
-            debug!(%error, "not written");
-        } else {
-            self.trouble = Some(format!("{} cannot be written: {error}", write.words(settings)));
-        }
-        pause
-    }
 }

@@ -121,13 +121,15 @@ pub fn plan(observed: &Observed<'_>, settings: &Settings) -> Plan {
         Secret::Found { uid, version, immutable, contents } => {
             let change = match contents {
                 Err(_) => Some(rotation::anew(memory, configuration, settings, now)),
-                Ok(authorities) => match rotation::next(authorities, memory, configuration, settings, now) {
-                    Due::Now(contents) => Some(*contents),
-                    Due::At(at) => {
-                        plan.wake_at = plan.wake_at.min(at);
-                        None
+                Ok(authorities) => {
+                    match rotation::next(authorities, memory, configuration, settings, now) {
+                        Due::Now(contents) => Some(*contents),
+                        Due::At(at) => {
+                            plan.wake_at = plan.wake_at.min(at);
+                            None
+                        }
                     }
-                },
+                }
             };
             match (change, contents) {
                 (Some(_), _) if *immutable => {

@@ -60,11 +60,8 @@ pub enum Fault {
 /// Reads the data of the Secret. All of it must be ours and whole: what was changed by another hand
 /// is put back, not guessed at.
 pub(super) fn read(data: &BTreeMap<String, ByteString>) -> Result<Authorities, Fault> {
-    let mut authorities = Authorities {
-        signing: pair(data, SIGNING)?,
-        next: pair(data, NEXT)?,
-        retired: Vec::new(),
-    };
+    let mut authorities =
+        Authorities { signing: pair(data, SIGNING)?, next: pair(data, NEXT)?, retired: Vec::new() };
     if authorities.signing.is_none() && authorities.next.is_none() {
         return Err(Fault::Empty);
     }

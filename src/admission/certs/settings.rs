@@ -110,3 +110,23 @@ impl Settings {
         SKEW.min(self.certificate / 2).as_secs()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_go_together() {
+        let check = |certificate, authority, overlap| {
+            let seconds = Duration::from_secs;
+            Settings::check(seconds(certificate), seconds(authority), seconds(overlap))
+        };
+        assert_eq!(check(3, 9, 1), Ok(()));
+        assert!(matches!(check(2, 9, 1), Err(WrongSettings::Short(_))));
+        assert!(matches!(check(3, 8, 1), Err(WrongSettings::Certificate { .. })));
+        assert_eq!(check(3, 12, 2), Ok(()));
+        assert!(matches!(check(3, 12, 3), Err(WrongSettings::Overlap { .. })));
+        let (a, b, c) = (Settings::CERTIFICATE, Settings::AUTHORITY, Settings::OVERLAP);
+        assert_eq!(Settings::check(a, b, c), Ok(()));
+    }
+}

@@ -146,7 +146,8 @@ pub(super) fn pair(certificate: &[u8], key: &str) -> Result<Pair, X509Error> {
         return Err(X509Error::Unreadable("there is not exactly one".to_owned()));
     };
     // A parser's words may quote what it reads, and a key is not to be quoted.
-    let parsed = KeyPair::from_pem(key).map_err(|_| X509Error::Key("it is no PEM key".to_owned()))?;
+    let parsed =
+        KeyPair::from_pem(key).map_err(|_| X509Error::Key("it is no PEM key".to_owned()))?;
     let (_, certificate) = x509_parser::parse_x509_certificate(&authority.der)
         .map_err(|error| X509Error::Unreadable(error.to_string()))?;
     if *certificate.public_key().subject_public_key.data != *parsed.public_key_raw() {

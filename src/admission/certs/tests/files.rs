@@ -93,12 +93,12 @@ async fn a_new_pair_is_taken_and_a_broken_one_is_not() {
     let (first, second, third) = (made(1), made(2), made(3));
     let mut mounted = Mounted::new();
     mounted.put(&first.certificate, &first.key);
-    let (slot, health, metrics) = (Arc::new(Slot::default()), Health::default(), Metrics::default());
+    let (slot, health, metrics) =
+        (Arc::new(Slot::default()), Health::default(), Metrics::default());
     let part = health.apart("webhook");
     let files = mounted.files();
     let read = files.read(now()).unwrap();
-    let following =
-        tokio::spawn(files.follow(read, slot.clone(), part.clone(), metrics.clone()));
+    let following = tokio::spawn(files.follow(read, slot.clone(), part.clone(), metrics.clone()));
     let presents = async |made: &Made, state: fn(&State) -> bool| {
         let begun = Instant::now();
         loop {

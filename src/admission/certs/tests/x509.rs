@@ -77,8 +77,7 @@ fn a_private_key_is_in_no_debug_output() {
     let one = real(BEGIN);
     let secret = one.key.pem().lines().nth(1).unwrap().to_owned();
     let authorities = Authorities { signing: Some(one.clone()), ..Authorities::default() };
-    let contents =
-        Contents { authorities: authorities.clone(), fresh: None, step: Step::Restore };
+    let contents = Contents { authorities: authorities.clone(), fresh: None, step: Step::Restore };
     let leaf = x509::sign(&one, BEGIN, &settings()).unwrap();
     let slot = Slot::default();
     slot.set(leaf.certified.clone());
