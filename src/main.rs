@@ -2,8 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
-    aether::cli::Cli::parse().run()
+    aether::cli::environment::parse::<aether::cli::Cli>().run()
 }

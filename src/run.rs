@@ -1,9 +1,11 @@
 //! The one place that wires the parts together.
 
 mod admin;
+mod identity_ready;
 mod objects;
 mod once;
 mod proxies;
+mod resolve;
 mod webhook;
 mod writing;
 
@@ -17,11 +19,14 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 pub use crate::source::manifest::{Form, RawDocument, documents};
+pub use identity_ready::identity_ready;
 pub use once::{Once, once};
+pub use resolve::resolve;
 
 use writing::Writing;
 
 use crate::admin::Metrics;
+use crate::capture::names::{self, Names};
 use crate::capture::{self, Outcome, Reconciler};
 use crate::cli::serve::Options;
 use crate::health::{Health, Part};
@@ -66,6 +71,13 @@ pub async fn serve(options: Options) -> Result<()> {
     let capture = capture::Metrics::default();
     metrics.register(|registry| capture.register(registry));
 
+    let names = options.names.map(|(path, heartbeat)| {
+        let written = names::Metrics::default();
+        metrics.register(|registry| written.register(registry));
+        Names::start(&path, heartbeat, written)
+    });
+    let names = names.transpose().context("the thread of --mesh-dns-snapshot")?;
+
     let reconciler = Reconciler::new(options.index, options.translate);
     let part = health.part("snapshot");
     part.waiting("the objects are not read yet");
@@ -77,7 +89,8 @@ pub async fn serve(options: Options) -> Result<()> {
         }
         publish(outcome);
     };
-    capture::spawn(reconciler, queued, capture, each_round).context("the reconciler's thread")?;
+    capture::spawn(reconciler, queued, capture, names, each_round)
+        .context("the reconciler's thread")?;
     let following = tokio::spawn(follow);
 
     let ended = CancellationToken::new();

@@ -21,10 +21,12 @@ use std::path::{Path, PathBuf};
 use scan::{has_word, paths_after, without_comments, without_tests};
 
 /// The parts that each part may name. `run` may name all; a part that is not here must be added.
-const MAY_NAME: [(&str, &[&str]); 16] = [
+const MAY_NAME: [(&str, &[&str]); 18] = [
     ("model", &[]),
     ("health", &[]),
     ("descriptors", &[]),
+    ("dns", &["model", "health"]),
+    ("identity", &[]),
     ("xds", &[]),
     ("index", &["model"]),
     ("leader", &["health"]),
@@ -37,7 +39,21 @@ const MAY_NAME: [(&str, &[&str]); 16] = [
     ("admin", &["health"]),
     ("admission", &["model", "health", "index", "leader"]),
     // The commands read settings and results; what is to be done they leave to `run`.
-    ("cli", &["model", "xds", "index", "leader", "translate", "descriptors", "admission", "run"]),
+    (
+        "cli",
+        &[
+            "model",
+            "xds",
+            "index",
+            "leader",
+            "translate",
+            "descriptors",
+            "admission",
+            "dns",
+            "identity",
+            "run",
+        ],
+    ),
     (
         "run",
         &[
@@ -56,6 +72,8 @@ const MAY_NAME: [(&str, &[&str]); 16] = [
             "admission",
             "cli",
             "descriptors",
+            "dns",
+            "identity",
         ],
     ),
 ];

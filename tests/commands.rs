@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use aether::cli::Cli;
+use clap::CommandFactory;
 use serde_json::Value;
 
 const WORLD: &str = r#"
@@ -82,6 +84,94 @@ fn json(output: &Output) -> Value {
 fn names(list: &Value, field: &str) -> BTreeSet<String> {
     let name = |one: &Value| one[field].as_str().unwrap().to_owned();
     list.as_array().unwrap().iter().map(name).collect()
+}
+
+/// A command with no more than it needs to be refused, or to find nothing, and this variable. Its
+/// exit status, and how it ends.
+fn with_variable(command: &str, variable: Option<(&str, &str)>) -> (Option<i32>, String) {
+    let mut process = Command::new(env!("CARGO_BIN_EXE_aether"));
+    process.arg(command);
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("AETHER_")) {
+        process.env_remove(name);
+    }
+    process.env("AETHER_MANIFESTS", "/nowhere").env("AETHER_NODE", "pod/shop/web");
+    process.envs(variable);
+    let output = process.output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    (output.status.code(), format!("{stdout}{}", told.lines().last().unwrap_or_default()))
+}
+
+/// Every option of every command that is a variable too: the command, the variable, and whether it
+/// is one that is on or off.
+fn variables() -> Vec<(String, String, bool)> {
+    let mut all = Vec::new();
+    for command in Cli::command().get_subcommands() {
+        for option in command.get_arguments() {
+            let Some(variable) = option.get_env() else { continue };
+            let switch = !option.get_action().takes_values();
+            let variable = variable.to_str().unwrap().to_owned();
+            all.push((command.get_name().to_owned(), variable, switch));
+        }
+    }
+    assert!(all.len() > 25, "{all:?}");
+    all
+}
+
+#[test]
+fn an_empty_variable_is_one_that_is_not_set() {
+    // These two are set for all; without them the commands say that they need them.
+    let needed = ["AETHER_MANIFESTS", "AETHER_NODE"];
+    for (command, variable, _) in variables() {
+        let (code, told) = with_variable(&command, Some((&variable, "")));
+        if needed.contains(&variable.as_str()) {
+            assert!(!told.contains("/nowhere") && !told.contains("invalid value"), "{told}");
+            assert_ne!(code, Some(0), "{command} {variable}: {told}");
+        } else {
+            assert_eq!((code, told), with_variable(&command, None), "{command} {variable}");
+        }
+    }
+    // On the command line an empty value is a value.
+    let folder = world(&[]);
+    let output = aether("check --mesh-domain=", folder.path());
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
+
+#[test]
+fn an_option_that_is_on_or_off_says_which_words_count() {
+    let switches: Vec<_> = variables().into_iter().filter(|(_, _, switch)| *switch).collect();
+    assert!(switches.len() >= 3, "{switches:?}");
+    for (command, variable, _) in switches {
+        let (code, told) = with_variable(&command, Some((&variable, "maybe")));
+        assert_eq!(code, Some(2), "{command} {variable}: {told}");
+        let mut process = Command::new(env!("CARGO_BIN_EXE_aether"));
+        let output = process.arg(&command).env(&variable, "maybe").output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        let expected = "write true, yes, on or 1; or false, no, off or 0";
+        assert!(told.contains(expected) && told.contains("maybe"), "{command} {variable}: {told}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_said_to_be_that_of_stdout() {
+    let folder = world(&[("world.yaml", WORLD), ("pay.yaml", BROKEN)]);
+    let lines = [
+        ("render --node pod/shop/web", 1),
+        ("render --node pod/shop/web --bootstrap", 1),
+        ("check", 2),
+        ("check --json", 2),
+    ];
+    let manifests = folder.path().to_str().unwrap();
+    let lines = lines.map(|(line, code)| (format!("{line} --manifests {manifests}"), code));
+    for (line, code) in lines.into_iter().chain([("bootstrap --node pod/shop/web".to_owned(), 1)]) {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_aether"));
+        let output = command.args(line.split(' ')).stdout(full).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{line}: {told}");
+        assert!(told.starts_with("aether: stdout: No space left"), "{line}: {told}");
+        assert_eq!(told.lines().count(), 1, "{line}: {told}");
+    }
 }
 
 #[test]
@@ -162,6 +252,22 @@ fn check_exits_with_what_it_found() {
     assert_eq!(output.status.code(), Some(2));
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(told.starts_with("aether: ") && told.contains("nowhere"), "{told}");
+}
+
+#[test]
+fn check_tells_what_every_name_resolves_to_and_who_answers() {
+    let folder = world(&[("world.yaml", WORLD)]);
+    let lines = |options: &str| {
+        let output = aether(&format!("check --names {options}"), folder.path());
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = lines("");
+    for name in ["cart.shop.aether.internal", "cart.aether.internal"] {
+        let line = format!("name {name}: 10.96.0.7 (Service shop/cart, answered by mesh-dns)");
+        assert!(text.lines().any(|one| one == line), "{line} in {text}");
+    }
+    assert!(lines("--dns-filter --json").contains(r#""answeredBy":"dns_filter""#));
 }
 
 #[test]

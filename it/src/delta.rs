@@ -34,6 +34,19 @@ pub struct Stream {
     _task: AbortOnDropHandle<()>,
 }
 
+/// A resource that came.
+#[derive(Debug)]
+pub struct Arrival {
+    /// Its type.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// When.
+    pub at: Instant,
+}
+
 /// What a stream has been sent.
 #[derive(Debug, Clone, Default)]
 pub struct Held {
@@ -54,33 +67,9 @@ impl Held {
         self.resources.keys().filter(|(kind, _)| *kind == of).map(|(_, name)| &**name).collect()
     }
 
-    /// The endpoints of an assignment (`ns/name:port`), as text: address, port, health, weight, zone and priority.
+    /// The endpoints of an assignment (`ns/name:port`), in words.
     pub fn endpoints(&self, assignment: &str) -> Option<Vec<String>> {
-        let bytes = self.bytes("endpoint", assignment)?;
-        let assignment = ClusterLoadAssignment::decode(bytes).ok()?;
-        let mut all = Vec::new();
-        for locality in &assignment.endpoints {
-            let zone = locality.locality.as_ref().map_or("", |locality| &locality.zone);
-            for endpoint in &locality.lb_endpoints {
-                let Some(HostIdentifier::Endpoint(host)) = &endpoint.host_identifier else {
-                    continue;
-                };
-                let address = host.address.as_ref()?.address.as_ref()?;
-                let Address::SocketAddress(socket) = address else { continue };
-                let port = match socket.port_specifier {
-                    Some(PortSpecifier::PortValue(port)) => port,
-                    _ => 0,
-                };
-                let health = HealthStatus::try_from(endpoint.health_status).ok()?.as_str_name();
-                let weight =
-                    endpoint.load_balancing_weight.as_ref().map_or(1, |weight| weight.value);
-                all.push(format!(
-                    "{}:{port} {health} weight {weight} zone {zone:?} priority {}",
-                    socket.address, locality.priority
-                ));
-            }
-        }
-        Some(all)
+        endpoints(self.bytes("endpoint", assignment)?)
     }
 
     /// The bytes of a resource.
@@ -90,9 +79,45 @@ impl Held {
     }
 }
 
+/// The endpoints of an assignment in words: address, port, health, weight, zone and priority of each.
+pub fn endpoints(assignment: &[u8]) -> Option<Vec<String>> {
+    let assignment = ClusterLoadAssignment::decode(assignment).ok()?;
+    let mut all = Vec::new();
+    for locality in &assignment.endpoints {
+        let zone = locality.locality.as_ref().map_or("", |locality| &locality.zone);
+        for endpoint in &locality.lb_endpoints {
+            let Some(HostIdentifier::Endpoint(host)) = &endpoint.host_identifier else { continue };
+            let Address::SocketAddress(socket) = host.address.as_ref()?.address.as_ref()? else {
+                continue;
+            };
+            let port = match socket.port_specifier {
+                Some(PortSpecifier::PortValue(port)) => port,
+                _ => 0,
+            };
+            let health = HealthStatus::try_from(endpoint.health_status).ok()?.as_str_name();
+            let weight = endpoint.load_balancing_weight.as_ref().map_or(1, |weight| weight.value);
+            all.push(format!(
+                "{}:{port} {health} weight {weight} zone {zone:?} priority {}",
+                socket.address, locality.priority
+            ));
+        }
+    }
+    Some(all)
+}
+
 impl Stream {
     /// Opens one over the Unix socket of a server, as the Envoy of this node id.
     pub async fn open(socket: &Path, node: &str) -> Result<Self> {
+        let (tap, _) = mpsc::unbounded_channel();
+        Self::open_tapped(socket, node, tap).await
+    }
+
+    /// The same, and says of each resource when it came.
+    pub async fn open_tapped(
+        socket: &Path,
+        node: &str,
+        tap: mpsc::UnboundedSender<Arrival>,
+    ) -> Result<Self> {
         let path: PathBuf = socket.to_owned();
         let connect = tower::service_fn(move |_| {
             let path = path.clone();
@@ -121,7 +146,7 @@ impl Stream {
             loop {
                 let why = match answers.message().await {
                     Ok(Some(answer)) => {
-                        told.send_modify(|held| take(held, &answer));
+                        told.send_modify(|held| take(held, &answer, &tap));
                         if reply(&say, &answer, &table, &mut asked).is_ok() {
                             continue;
                         }
@@ -199,17 +224,21 @@ fn kind(url_of: &str) -> Option<&'static str> {
     TYPES.into_iter().find(|kind| url(kind) == url_of)
 }
 
-fn take(held: &mut Held, answer: &DeltaDiscoveryResponse) {
+fn take(held: &mut Held, answer: &DeltaDiscoveryResponse, tap: &mpsc::UnboundedSender<Arrival>) {
     let Some(kind) = kind(&answer.type_url) else { return };
+    let at = Instant::now();
     for resource in &answer.resources {
         let bytes = resource.resource.as_ref().map(|any| any.value.to_vec()).unwrap_or_default();
+        // Where nobody listens, nobody needs to know.
+        let (name, copy) = (resource.name.clone(), bytes.clone());
+        let _ = tap.send(Arrival { kind, name, bytes: copy, at });
         held.resources.insert((kind, resource.name.clone()), (resource.version.clone(), bytes));
     }
     for name in &answer.removed_resources {
         held.resources.remove(&(kind, name.clone()));
     }
     held.responses += 1;
-    held.last = Some(Instant::now());
+    held.last = Some(at);
 }
 
 /// Acknowledges, and subscribes to what the new clusters and listeners name.

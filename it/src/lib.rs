@@ -28,6 +28,7 @@ pub mod objects;
 pub mod places;
 pub mod plane;
 pub mod process;
+pub mod resolver;
 pub mod sidecar;
 pub mod spire;
 pub mod trace;

@@ -45,6 +45,12 @@ pub fn program(name: &str) -> Result<PathBuf> {
     Ok(program)
 }
 
+/// The same at a path that any user can run.
+pub fn program_for_all(name: &str) -> Result<PathBuf> {
+    let built = program(name)?;
+    if built.ancestors().all(open_to_all) { Ok(built) } else { copy_for_all(name, &built) }
+}
+
 /// The stock Envoy that `it/setup` installed, at a path that the sidecar's user can run.
 pub fn envoy() -> Result<PathBuf> {
     tool_for_all("envoy")

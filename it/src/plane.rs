@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
+use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -11,7 +11,7 @@ use nix::sys::signal::Signal;
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 
-use crate::process::{Process, Spec};
+use crate::process::{Process, Spec, output};
 use crate::wire::Wire;
 use crate::{eventually, places};
 
@@ -42,6 +42,13 @@ impl Plane {
     /// Where it serves xDS.
     pub fn socket(&self) -> &Path {
         &self.socket
+    }
+
+    /// A bootstrap for the Envoy of this node id, as `aether bootstrap` prints it.
+    pub fn bootstrap(&self, node: &str) -> Result<String> {
+        let mut command = Command::new(&self.spec.program);
+        command.args(["bootstrap", "--node", node, "--xds-socket"]).arg(&self.socket);
+        output(&mut command)
     }
 
     /// What it wrote so far.
@@ -92,7 +99,8 @@ impl Plane {
 
     /// Waits until `/readyz` is answered with this status and holds these words; the answer.
     pub async fn readyz(&self, status: u16, words: &[&str], limit: Duration) -> Result<String> {
-        let asked = eventually(&format!("{status} {words:?} of /readyz"), limit, || async {
+        let what = format!("{status} {words:?} of /readyz");
+        let asked = eventually(&what, limit, || async {
             let (found, text) = self.get("/readyz").await?;
             let right = found.as_u16() == status && words.iter().all(|word| text.contains(word));
             anyhow::ensure!(right, "{found}: {text}");

@@ -14,8 +14,10 @@ fn write_chart(folder: &Path) {
     let chart = "{apiVersion: v2, name: tiny, version: 1.0.0, icon: https://example.com/icon.png}";
     std::fs::write(folder.join("Chart.yaml"), chart).unwrap();
     std::fs::write(folder.join("values.yaml"), "word: old\n").unwrap();
+    let schema = r#"{"properties": {"word": {"type": "string"}}}"#;
+    std::fs::write(folder.join("values.schema.json"), schema).unwrap();
     let template = "{apiVersion: v1, kind: ConfigMap, metadata: {name: {{ .Release.Name }}},
-                     data: {word: {{ required \"a word\" .Values.word | quote }}}}";
+                     data: {word: {{ .Values.word | quote }}}}";
     std::fs::write(folder.join("templates/map.yaml"), template).unwrap();
 }
 
@@ -26,7 +28,8 @@ async fn a_chart_is_checked_printed_installed_changed_and_removed() {
     write_chart(chart);
     let helm = Helm::new().unwrap();
     assert!(helm.lint(chart, &[]).await.unwrap().contains("0 chart(s) failed"));
-    assert!(helm.lint(chart, &["--set", "word="]).await.is_err());
+    let wrong = helm.lint(chart, &["--set", "word=1"]).await.unwrap_err().to_string();
+    assert!(wrong.contains("word"), "{wrong}");
     let printed = helm.template("it", chart, &["--set", "word=new"]).await.unwrap();
     assert!(printed.contains("\"new\""), "{printed}");
 

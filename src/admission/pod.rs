@@ -1,5 +1,6 @@
 //! The fields of a pod that matter here, borrowed from its JSON. Absent and null are the same, as
-//! they are to Kubernetes; an empty list or map is neither.
+//! they are to Kubernetes; an empty list or map is neither. A label or annotation that is null is
+//! one that is empty.
 
 use serde_json::{Map, Value};
 
@@ -80,14 +81,14 @@ impl<'a> Pod<'a> {
         })
     }
 
-    /// A label's value, where it is there. A null one is not.
+    /// A label's value, where it is there. A null one is the empty text, as to the API server.
     pub fn label(&self, key: &str) -> Option<&'a str> {
-        self.labels?.get(key)?.as_str()
+        self.labels?.get(key).map(|value| value.as_str().unwrap_or_default())
     }
 
     /// An annotation's value, likewise.
     pub fn annotation(&self, key: &str) -> Option<&'a str> {
-        self.annotations?.get(key)?.as_str()
+        self.annotations?.get(key).map(|value| value.as_str().unwrap_or_default())
     }
 
     /// How a message calls it: a pod of a controller has no name yet.

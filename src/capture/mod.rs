@@ -4,6 +4,7 @@
 //! publishes what came of it. Quick when quiet, batching under load, with no fixed delay.
 
 mod metrics;
+pub mod names;
 mod reconciler;
 mod task;
 #[cfg(test)]

@@ -1,18 +1,23 @@
 //! The reconciler's thread: updates in, snapshots out.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use futures::executor::block_on;
+use futures::future::{Either, pending, select};
 use tokio::sync::mpsc::Receiver;
 use tracing::{debug, error, info, warn};
 
+use super::names::Names;
 use super::{Metrics, Outcome, Reconciler};
 use crate::model::{Finding, Severity};
 use crate::source::Update;
 
 /// Reconciles on a thread of its own, since it is work, and no stream should wait for it: takes
-/// updates until their sender is gone, and publishes what comes of each round.
+/// updates until their sender is gone, and publishes what comes of each round. The mesh-DNS file,
+/// if there is one, gets its records and its heartbeat from this thread and no other.
 ///
 /// # Errors
 /// Where the system gives no thread.
@@ -20,29 +25,40 @@ pub fn spawn(
     reconciler: Reconciler,
     updates: Receiver<Update>,
     metrics: Metrics,
+    names: Option<Names>,
     publish: impl FnMut(Outcome) + Send + 'static,
 ) -> std::io::Result<JoinHandle<()>> {
     let thread = std::thread::Builder::new().name("reconciler".into());
-    thread.spawn(move || run(reconciler, updates, &metrics, publish))
+    thread.spawn(move || run(reconciler, updates, &metrics, names, publish))
 }
 
 /// Takes updates until their sender is gone: all that have queued, then one round of work. A round
-/// that panics is reported and leaves what is served as it is; the next update is tried anew.
+/// that panics is reported and leaves what is served as it is; the next update is tried anew, or
+/// the next heartbeat, which is not answered until a round goes well.
 fn run(
     mut reconciler: Reconciler,
     mut updates: Receiver<Update>,
     metrics: &Metrics,
+    mut names: Option<Names>,
     mut publish: impl FnMut(Outcome),
 ) {
-    while let Some(update) = updates.blocking_recv() {
+    let mut well = true;
+    while let Some(turn) = next(&mut updates, names.as_mut()) {
         let started = Instant::now();
+        if let (Turn::Beat, true, Some(names)) = (&turn, well, &names) {
+            names.vouch();
+            continue;
+        }
         let round = catch_unwind(AssertUnwindSafe(|| {
-            reconciler.apply(update);
+            if let Turn::Update(update) = turn {
+                reconciler.apply(update);
+            }
             while let Ok(more) = updates.try_recv() {
                 reconciler.apply(more);
             }
             reconciler.reconcile()
         }));
+        well = round.is_ok();
         let Ok(outcome) = round else {
             metrics.failed();
             error!("reconciling failed in a way that it must not; what was served before still is");
@@ -55,7 +71,36 @@ fn run(
             debug!(generation = snapshot.generation, ?took, "a new snapshot");
             metrics.published(snapshot, reconciler.projection());
         }
+        let changed = outcome.snapshot.is_some();
         publish(outcome);
+        if let (true, Some(names), Some(projection)) =
+            (changed, &mut names, reconciler.projection())
+        {
+            names.projected(projection);
+        }
+    }
+}
+
+/// What the thread does next.
+enum Turn {
+    /// An update came.
+    Update(Update),
+    /// The writer of the mesh-DNS file asks whether this thread lives.
+    Beat,
+}
+
+/// Waits for the next turn; `None` when no update can come any more.
+fn next(updates: &mut Receiver<Update>, names: Option<&mut Names>) -> Option<Turn> {
+    let beat = async {
+        match names {
+            Some(names) => names.beat().await,
+            None => pending().await,
+        }
+    };
+    // Beats are rare and cost nothing, so they come first.
+    match block_on(select(pin!(beat), pin!(updates.recv()))) {
+        Either::Left(((), _)) => Some(Turn::Beat),
+        Either::Right((update, _)) => update.map(Turn::Update),
     }
 }
 

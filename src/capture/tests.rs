@@ -1,13 +1,15 @@
 //! The reconciler, from updates to snapshots.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::{Metrics, Outcome, Reconciler, spawn};
+use crate::capture::names::{self, Names};
 use crate::index::{Change, Id, Object, ObjectKind, Settings as IndexSettings};
-use crate::model::{Finding, MeshNames, ObjectRef, Reason, Severity};
+use crate::model::{Finding, MeshNames, ObjectRef, Reason, RecordsFile, Severity};
 use crate::source::Update;
 use crate::translate::Settings as TranslateSettings;
 use crate::xds::{Kind, Snapshot, View};
@@ -115,7 +117,7 @@ fn updates_that_queued_make_one_snapshot_and_the_thread_ends_with_its_source() {
         sink.lock().unwrap().extend(outcome.snapshot);
     };
     let metrics = Metrics::default();
-    let thread = spawn(reconciler(), receiver, metrics.clone(), publish).unwrap();
+    let thread = spawn(reconciler(), receiver, metrics.clone(), None, publish).unwrap();
     thread.join().unwrap();
     let mut registry = prometheus_client::registry::Registry::default();
     metrics.register(&mut registry);
@@ -127,4 +129,50 @@ fn updates_that_queued_make_one_snapshot_and_the_thread_ends_with_its_source() {
     let published = published.lock().unwrap();
     assert_eq!(published.len(), 1);
     assert!(clusters(&published[0]) >= 8);
+}
+
+#[test]
+fn the_stamp_of_the_names_stays_while_the_reconciler_is_wedged() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("records.json");
+    let beat = Duration::from_millis(1100);
+    let names = Names::start(&path, beat, names::Metrics::default()).unwrap();
+    let (sender, receiver) = tokio::sync::mpsc::channel(8);
+    // The second snapshot wedges the thread, until the test lets it go.
+    let (wedged, go) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    let (is_wedged, may_go, mut count) = (wedged.clone(), go.clone(), 0);
+    let publish = move |_| {
+        count += 1;
+        if count == 2 {
+            is_wedged.wait();
+            may_go.wait();
+        }
+    };
+    let thread = spawn(reconciler(), receiver, Metrics::default(), Some(names), publish).unwrap();
+    let read = || -> RecordsFile {
+        serde_json::from_slice(&std::fs::read(&path).unwrap_or_default()).unwrap_or_default()
+    };
+    let until = |what: &str, holds: &dyn Fn(RecordsFile) -> bool| {
+        let start = Instant::now();
+        while !holds(read()) {
+            assert!(start.elapsed() < 20 * beat, "{what}: {:?}", read());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        read()
+    };
+    sender.blocking_send(update([service("cart", "cart")])).unwrap();
+    let first = until("the first file", &|file| file.generation == 1);
+    until("a stamp", &|file| file.written_at > first.written_at);
+    sender.blocking_send(update([service("cart", "cart"), service("pay", "pay")])).unwrap();
+    wedged.wait();
+    std::thread::sleep(beat / 2);
+    let before = read();
+    std::thread::sleep(3 * beat);
+    assert_eq!(read(), before, "nobody vouches for it");
+    go.wait();
+    let after = until("the new records", &|file| file.generation == 2);
+    assert!(after.written_at > before.written_at && after.records.len() == 2, "{after:?}");
+    until("a stamp again", &|file| file.written_at > after.written_at && file.generation == 2);
+    drop(sender);
+    thread.join().unwrap();
 }

@@ -1,5 +1,7 @@
 //! `aether check`: what is wrong with the objects, in words that a user can act on.
 
+mod names;
+
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -24,6 +26,10 @@ pub struct Check {
     #[arg(long)]
     json: bool,
 
+    /// Print every mesh name too, with its addresses and who answers for it.
+    #[arg(long)]
+    names: bool,
+
     #[command(flatten)]
     shaping: Shaping,
 }
@@ -35,9 +41,15 @@ impl Check {
     /// Looks, reports to stdout, and sums up on stderr.
     pub fn run(&self) -> Result<ExitCode> {
         let (translate, index) = self.shaping.settings()?;
+        let domains = translate.names.clone();
+        let by = if translate.dns.is_some() { names::By::DnsFilter } else { names::By::Resolver };
         let once = run::once(&self.source.objects(), translate, index)?;
         let findings = order(once.findings);
         write(&findings, self.json, &mut io::stdout().lock()).context("stdout")?;
+        if self.names {
+            let all = names::all(&once.projection, &domains);
+            names::write(&all, by, self.json, &mut io::stdout().lock()).context("stdout")?;
+        }
         eprintln!(
             "{}; {} and {}",
             summary(&findings),

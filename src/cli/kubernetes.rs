@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args};
 
 use super::WrongOptions;
-use super::values::duration;
+use super::values::{duration, switch};
 use crate::leader;
 use crate::model::is_dns_label;
 
@@ -18,7 +17,7 @@ pub struct Kubernetes {
     /// Elect one of several replicas, which alone writes. With `false` this process always does,
     /// and must be the only one.
     #[arg(long, env = "AETHER_LEADER_ELECTION", value_name = "BOOL", default_value_t = true,
-          action = ArgAction::Set, value_parser = BoolishValueParser::new())]
+          action = ArgAction::Set, value_parser = switch)]
     leader_election: bool,
 
     /// Name of the Lease, which is in our own namespace.
@@ -44,7 +43,7 @@ pub struct Kubernetes {
     /// Make a mesh Service for each ServiceAccount of running managed pods whose name no Service
     /// of a user claims.
     #[arg(long, env = "AETHER_GENERATE_SERVICES", value_name = "BOOL", default_value_t = true,
-          action = ArgAction::Set, value_parser = BoolishValueParser::new())]
+          action = ArgAction::Set, value_parser = switch)]
     generate_services: bool,
 }
 

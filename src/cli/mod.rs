@@ -2,8 +2,11 @@
 
 pub mod bootstrap;
 pub mod check;
+pub mod environment;
+pub mod identity_ready;
 pub mod inject;
 pub mod kubernetes;
+pub mod mesh_dns;
 pub mod options;
 pub mod render;
 pub mod serve;
@@ -13,13 +16,14 @@ pub mod webhook;
 use std::io;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 
 /// A control plane that captures the traffic between services on Kubernetes, and serves it to
 /// Envoys.
 ///
-/// Every option is an environment variable too: --xds-address is AETHER_XDS_ADDRESS.
+/// Every option is an environment variable too: --xds-address is AETHER_XDS_ADDRESS. An empty one
+/// counts as not set.
 /// Results go to stdout, the log and errors to stderr.
 #[derive(Debug, Parser)]
 #[command(name = "aether", version, max_term_width = 100)]
@@ -95,9 +99,8 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 fn print(value: &impl serde::Serialize) -> Result<()> {
     use std::io::Write;
     let mut out = io::BufWriter::new(io::stdout().lock());
-    serde_json::to_writer_pretty(&mut out, value)?;
-    writeln!(out)?;
-    Ok(out.flush()?)
+    let written = serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from);
+    written.and_then(|()| writeln!(out)).and_then(|()| out.flush()).context("stdout")
 }
 
 #[cfg(test)]

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
-use clap::builder::{BoolishValueParser, PossibleValuesParser, TypedValueParser};
+use anyhow::Result;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
 use super::WrongOptions;
-use super::values::{Namespaces, Ports, Resolvers};
-use crate::model::MeshNames;
+use super::values::{Namespaces, Ports, Resolvers, switch};
+use crate::model::{DomainError, MeshNames};
 use crate::translate::{CaptureMode, DnsFilter};
 use crate::{index, translate};
 
@@ -119,8 +119,10 @@ impl Mesh {
     /// # Errors
     /// Where the two domains do not go together.
     pub fn settings(&self, server_first_ports: Vec<u16>) -> Result<index::Settings> {
-        let names = MeshNames::new(&self.mesh_domain, &self.cluster_domain)
-            .context(WrongOptions("--mesh-domain and --cluster-domain"))?;
+        let names = MeshNames::new(&self.mesh_domain, &self.cluster_domain).map_err(|error| {
+            let option = at_fault(&error);
+            anyhow::Error::new(error).context(WrongOptions(option))
+        })?;
         let never = self.excluded_namespaces.0.iter().chain(&self.own_namespace.0);
         Ok(index::Settings::new(names, never.map(String::as_str), server_first_ports))
     }
@@ -150,7 +152,7 @@ pub struct Shaping {
     server_first_ports: Ports,
 
     /// Give each pod a DNS listener (dns_filter, UDP port 18053) that answers mesh names.
-    #[arg(long, env = "AETHER_DNS_FILTER", value_parser = BoolishValueParser::new())]
+    #[arg(long, env = "AETHER_DNS_FILTER", value_parser = switch)]
     dns_filter: bool,
 
     /// Resolvers to which the DNS listener forwards unknown names, separated by commas.
@@ -184,6 +186,18 @@ impl Shaping {
         let translate =
             translate::Settings { names, mode: self.capture_mode, server_first_ports: ports, dns };
         Ok((translate, index))
+    }
+}
+
+/// Which of the two domains is to be mended.
+fn at_fault(error: &DomainError) -> &'static str {
+    match error {
+        DomainError::NotDns(_)
+        | DomainError::OneLabel(_)
+        | DomainError::Svc(_)
+        | DomainError::Number(_) => "--mesh-domain",
+        DomainError::ClusterNotDns(_) => "--cluster-domain",
+        DomainError::Nested { .. } => "--mesh-domain and --cluster-domain",
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -9,7 +10,7 @@ use clap::Args;
 use super::WrongOptions;
 use super::kubernetes::{Kubernetes, Writing};
 use super::options::{Objects, Shaping, Source};
-use super::values::{Address, Socket};
+use super::values::{Address, Socket, Span};
 use super::webhook;
 use crate::{index, run, translate};
 
@@ -50,6 +51,9 @@ pub struct Serve {
     admin_address: Option<Address>,
 
     #[command(flatten)]
+    names: NamesFile,
+
+    #[command(flatten)]
     shaping: Shaping,
 
     #[command(flatten)]
@@ -60,6 +64,35 @@ pub struct Serve {
 
     #[command(flatten)]
     injection: webhook::Injection,
+}
+
+/// The file of mesh names.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "File of mesh names")]
+struct NamesFile {
+    /// File for the mesh's names, which `mesh-dns` answers from. Its folder is made if it is
+    /// missing. Without this option there is none.
+    #[arg(long, env = "AETHER_MESH_DNS_SNAPSHOT", value_name = "PATH")]
+    mesh_dns_snapshot: Option<PathBuf>,
+
+    /// How often the file is stamped anew while nothing changes.
+    #[arg(
+        long,
+        env = "AETHER_MESH_DNS_HEARTBEAT",
+        value_name = "SPAN",
+        default_value = "60s",
+        value_parser = heartbeat
+    )]
+    mesh_dns_heartbeat: Duration,
+}
+
+/// Takes a span in which a stamp says something.
+fn heartbeat(text: &str) -> Result<Duration, String> {
+    let Span(span) = text.parse()?;
+    if span < Duration::from_secs(1) {
+        return Err("a stamp counts seconds: write 1s or more, as in 60s".to_owned());
+    }
+    Ok(span)
 }
 
 /// Where health and metrics are served unless it is said otherwise.
@@ -99,6 +132,8 @@ pub struct Options {
     pub xds_socket: XdsSocket,
     /// The address for health and metrics.
     pub admin: AdminAddress,
+    /// The file of mesh names, and how often it is stamped.
+    pub names: Option<(PathBuf, Duration)>,
     /// What is written to the API server.
     pub writing: Writing,
     /// Our own namespace, where it was named.
@@ -131,6 +166,8 @@ impl Serve {
             Some(Address(Some(address))) => AdminAddress::Required(address),
         };
         let objects = self.source.objects();
+        let NamesFile { mesh_dns_snapshot, mesh_dns_heartbeat } = &self.names;
+        let names = mesh_dns_snapshot.clone().map(|path| (path, *mesh_dns_heartbeat));
         let writing = self.kubernetes.options(self.shaping.own_namespace())?;
         let webhook = self.webhook.options(&self.injection, &index)?;
         let own_namespace = self.shaping.own_namespace().map(str::to_owned);
@@ -139,6 +176,7 @@ impl Serve {
             xds_address,
             xds_socket,
             admin,
+            names,
             writing,
             own_namespace,
             translate,

@@ -109,6 +109,8 @@ fn wrong_values_are_refused_before_anything_starts() {
         "render --node shop/web",
         "bootstrap --node pod/shop/web --protocol rest",
         "bootstrap --node pod/shop/web --xds-address 18000",
+        "bootstrap --node pod/shop/web --admin-socket admin.sock",
+        "render --node pod/shop/web --admin-socket ./admin.sock",
     ] {
         assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
     }
@@ -119,8 +121,22 @@ fn wrong_values_are_refused_before_anything_starts() {
     for filter in ["warn", "OFF", "info,aether::xds=debug", "aether"] {
         assert!(parse(&format!("serve --log {filter}")).is_ok(), "{filter}");
     }
-    let error = format!("{:#}", serve("--mesh-domain a.svc").unwrap_err());
-    assert!(error.contains("--mesh-domain") && error.contains("\"a.svc\""), "{error}");
+}
+
+#[test]
+fn of_two_domains_the_one_at_fault_is_named() {
+    let table = [
+        ("--mesh-domain a.svc", "--mesh-domain: the mesh domain \"a.svc\" ends"),
+        ("--mesh-domain a", "--mesh-domain: the mesh domain \"a\" has one label"),
+        ("--mesh-domain 0.1", "--mesh-domain: the mesh domain \"0.1\" ends in a number"),
+        ("--mesh-domain a_b.c", "--mesh-domain: \"a_b.c\" is no DNS name"),
+        ("--cluster-domain a_b.c", "--cluster-domain: \"a_b.c\" is no DNS name"),
+        ("--mesh-domain a.cluster.local", "--mesh-domain and --cluster-domain: the mesh domain"),
+    ];
+    for (line, expected) in table {
+        let error = format!("{:#}", serve(line).unwrap_err());
+        assert!(error.starts_with(expected), "{error}");
+    }
 }
 
 #[test]
@@ -168,6 +184,9 @@ fn a_server_by_name_is_resolved_by_envoy() {
 fn admin_can_be_elsewhere_or_off() {
     let json = bootstrap("bootstrap --node pod/shop/web --admin-socket /run/a.sock");
     assert_eq!(json["admin"]["address"]["pipe"]["path"], "/run/a.sock");
+    // Of Linux, and no file.
+    let json = bootstrap("bootstrap --node pod/shop/web --admin-socket @envoy");
+    assert_eq!(json["admin"]["address"]["pipe"]["path"], "@envoy");
     let json = bootstrap("bootstrap --node pod/shop/web --admin-socket none");
     assert_eq!(json.get("admin"), None);
 }
@@ -187,7 +206,13 @@ fn a_bootstrap_takes_the_socket_where_there_is_an_address_too() {
     assert!(bootstrap(both).to_string().contains("\"path\":\"/b\""));
     let none = bootstrap("bootstrap --node pod/shop/web --xds-address none").to_string();
     assert!(none.contains("\"path\":\"/run/aether/xds.sock\""), "{none}");
-    for wrong in ["--xds-address 0.0.0.0:18000", "--xds-address none --xds-socket none"] {
+    let wrong = [
+        "--xds-address 0.0.0.0:18000",
+        "--xds-address none --xds-socket none",
+        // Where the server may have one, Envoy looks from a folder of its own.
+        "--xds-socket run/xds.sock",
+    ];
+    for wrong in wrong {
         let line = format!("bootstrap --node pod/shop/web {wrong}");
         let Command::Bootstrap(command) = parse(&line).unwrap().command else { panic!() };
         assert!(command.bootstrap().unwrap_err().to_string().contains("--xds-"), "{line}");

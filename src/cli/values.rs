@@ -1,5 +1,7 @@
 //! Values of options that have a form of their own, refused before anything starts.
 
+mod span;
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -7,6 +9,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::model::is_dns_label;
+pub use span::Span;
 
 mod duration;
 
@@ -53,6 +56,18 @@ impl FromStr for Address {
         text.parse().map(|address| Self(Some(address))).map_err(|_| {
             "not an IP address and a port: write 127.0.0.1:18000, [::1]:18000, or none".to_owned()
         })
+    }
+}
+
+/// What an option that is on or off may be set to, in its environment variable. Any case will do.
+///
+/// # Errors
+/// For any other word, with those that count.
+pub fn switch(text: &str) -> Result<bool, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "t" | "yes" | "y" | "on" | "1" => Ok(true),
+        "false" | "f" | "no" | "n" | "off" | "0" => Ok(false),
+        _ => Err("write true, yes, on or 1; or false, no, off or 0".to_owned()),
     }
 }
 
@@ -113,7 +128,7 @@ impl FromStr for Namespaces {
 
 /// The words between commas. An empty text has none; an empty word is a mistake, and is kept so
 /// that it is refused.
-fn words(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     let whole = text.trim();
     let words = (!whole.is_empty()).then(|| whole.split(',').map(str::trim));
     words.into_iter().flatten()

@@ -1,8 +1,6 @@
 //! The options of the pod-mutating webhook: what it gives a pod, and where it is served.
 
 mod certificate;
-#[cfg(test)]
-mod tests;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -242,3 +240,6 @@ fn duration(text: &str) -> Result<Duration, String> {
     };
     Ok(Duration::from_millis(number * millis))
 }
+
+#[cfg(test)]
+mod tests;

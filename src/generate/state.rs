@@ -43,6 +43,8 @@ pub(super) struct Tried {
     pub at: Boot,
     /// How long it is left alone.
     pub pause: Duration,
+    /// How often in a row it came to the same before.
+    pub run: u32,
     pub outcome: Outcome,
 }
 
@@ -89,24 +91,27 @@ impl State {
             self.since.remove(&key);
         }
         let seconds = Duration::from_secs;
-        let (first, longest) = match &outcome {
+        // The first pause, the longest, and after how many of the same the pauses grow.
+        let (first, longest, free) = match &outcome {
             // The watch shows it in a moment. One that drifts again and again is somebody else's
             // doing too, and not worth a fight.
-            Outcome::Written => (seconds(1), seconds(300)),
-            Outcome::AsWanted => (seconds(1), seconds(60)),
-            Outcome::Overtaken => (Duration::from_millis(200), seconds(30)),
+            Outcome::Written => (seconds(1), seconds(300), 8),
+            Outcome::AsWanted => (seconds(1), seconds(60), 0),
+            Outcome::Overtaken => (Duration::from_millis(200), seconds(30), 0),
             // It is used as soon as it is granted.
-            Outcome::Forbidden(_) => (seconds(3), seconds(3)),
-            Outcome::Failed(_) => (seconds(1), seconds(60)),
-            Outcome::Kept | Outcome::Taken => (seconds(60), seconds(600)),
-            Outcome::Refused(_) => (seconds(10), seconds(600)),
+            Outcome::Forbidden(_) => (seconds(3), seconds(3), 0),
+            Outcome::Failed(_) => (seconds(1), seconds(60), 0),
+            Outcome::Kept | Outcome::Taken => (seconds(60), seconds(600), 0),
+            Outcome::Refused(_) => (seconds(10), seconds(600), 0),
             Outcome::Lost => return,
         };
         let before = self.tried.get(&key).filter(|tried| now.since(tried.not_before()) < FORGOTTEN);
         let same = |tried: &&Tried| {
             std::mem::discriminant(&tried.outcome) == std::mem::discriminant(&outcome)
         };
-        let pause = before.filter(same).map_or(first, |tried| tried.pause * 2).min(longest);
-        self.tried.insert(key, Tried { at: now, pause, outcome });
+        let run = before.filter(same).map_or(0, |tried| tried.run.saturating_add(1));
+        let doubled = 1_u32 << run.saturating_sub(free).min(16);
+        let pause = first.saturating_mul(doubled).min(longest);
+        self.tried.insert(key, Tried { at: now, pause, run, outcome });
     }
 }

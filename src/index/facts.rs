@@ -115,6 +115,15 @@ impl PodFacts {
             && !self.host_network
             && (&*self.service_account != DEFAULT_ACCOUNT || self.port.is_some())
     }
+
+    /// Whether the registry for the generator has no use for the difference: a pod becomes ready,
+    /// or gets an address, more often than it begins to run.
+    pub fn registers_like(&self, other: &Self) -> bool {
+        let of = |pod: &Self| (pod.registered(), pod.running, pod.finished, pod.port, pod.created);
+        of(self) == of(other)
+            && self.service_account == other.service_account
+            && self.protocol == other.protocol
+    }
 }
 
 /// Of a Node: its locality, where its labels give one.

@@ -103,6 +103,9 @@ impl Index {
                 }
                 let old = self.pods.get(&name);
                 if old.is_none_or(|old| **old != facts) {
+                    if old.is_none_or(|old| !old.registers_like(&facts)) {
+                        self.registered.changed.insert(name.0.clone());
+                    }
                     self.pods_changed(&name);
                     self.pods.insert(name, Arc::new(facts));
                 }
@@ -140,7 +143,6 @@ impl Index {
     fn pods_changed(&mut self, name: &Name) {
         self.changed.pods = true;
         self.changed.namespaces.insert(name.0.clone());
-        self.registered.changed.insert(name.0.clone());
     }
 
     fn remove(&mut self, id: &Id) {
@@ -163,6 +165,7 @@ impl Index {
             ObjectKind::EndpointSlice => self.remove_slice(&name),
             ObjectKind::Pod => {
                 if self.pods.remove(&name).is_some() {
+                    self.registered.changed.insert(name.0.clone());
                     self.pods_changed(&name);
                 }
             }

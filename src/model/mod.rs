@@ -12,6 +12,7 @@ mod node_id;
 mod pod;
 mod projection;
 mod protocol;
+mod records_file;
 mod registry;
 mod service;
 
@@ -24,5 +25,6 @@ pub use node_id::{NodeId, NodeIdError};
 pub use pod::{MeshPod, Upstreams};
 pub use projection::{Projection, Records};
 pub use protocol::{HttpVersion, Protocol};
+pub use records_file::RecordsFile;
 pub use registry::{Accounts, Generated, Registry, Said, Workload};
 pub use service::{MeshPort, MeshService, TrafficScope};

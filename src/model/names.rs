@@ -4,14 +4,25 @@ use std::sync::Arc;
 
 use super::{MeshService, ServiceKey, is_dns_label};
 
+/// The longest domain: two labels of 63 characters and their dots must still fit before it in the
+/// 253 of a DNS name.
+const LONGEST: usize = 253 - 2 * 64;
+
 /// Why the two domains cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DomainError {
-    /// Not a DNS name.
+    /// A mesh domain that is no DNS name.
     #[error(
-        "{0:?} is no DNS name: use labels of a-z, 0-9 and '-' with dots between them, 253 characters at most"
+        "{0:?} is no DNS name: use labels of a-z, 0-9 and '-' with dots between them, {most} characters at most",
+        most = LONGEST
     )]
     NotDns(String),
+    /// A cluster domain that is no DNS name.
+    #[error(
+        "{0:?} is no DNS name: use labels of a-z, 0-9 and '-' with dots between them, {most} characters at most",
+        most = LONGEST
+    )]
+    ClusterNotDns(String),
     /// A mesh domain of one label.
     #[error("the mesh domain {0:?} has one label: take two at least, as aether.internal has")]
     OneLabel(String),
@@ -50,11 +61,12 @@ impl MeshNames {
         let mesh = domain.strip_suffix('.').unwrap_or(domain).to_ascii_lowercase();
         let cluster = cluster_domain.strip_suffix('.').unwrap_or(cluster_domain);
         let cluster = cluster.to_ascii_lowercase();
-        for (name, given) in [(&mesh, domain), (&cluster, cluster_domain)] {
-            // Two labels of 63 and their dots must still fit before the domain in 253 characters.
-            if name.len() > 253 - 2 * 64 || !name.split('.').all(is_dns_label) {
-                return Err(DomainError::NotDns(given.to_owned()));
-            }
+        let usable = |name: &str| name.len() <= LONGEST && name.split('.').all(is_dns_label);
+        if !usable(&mesh) {
+            return Err(DomainError::NotDns(domain.to_owned()));
+        }
+        if !usable(&cluster) {
+            return Err(DomainError::ClusterNotDns(cluster_domain.to_owned()));
         }
         if !mesh.contains('.') {
             return Err(DomainError::OneLabel(mesh));
@@ -121,6 +133,7 @@ mod tests {
             ("", "cluster.local", DomainError::NotDns(String::new())),
             ("a..b", "cluster.local", DomainError::NotDns("a..b".into())),
             ("a_b.c", "cluster.local", DomainError::NotDns("a_b.c".into())),
+            ("a.b", "c_d", DomainError::ClusterNotDns("c_d".into())),
         ];
         for (mesh, cluster, error) in table {
             assert_eq!(MeshNames::new(mesh, cluster), Err(error), "{mesh}");

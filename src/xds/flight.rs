@@ -56,6 +56,13 @@ impl Flights {
         Some(self.open.remove(at))
     }
 
+    /// Forgets the responses before one that was answered. An Envoy that is asked about the state of
+    /// the world says nothing while clusters warm, and then answers the last response alone: to wait
+    /// for the answers to the others would hold back everything until patience ends.
+    pub(super) fn supersede(&mut self, nonce: u64) {
+        self.open.retain(|flight| flight.nonce > nonce);
+    }
+
     /// The nonce of the last response, 0 before the first.
     pub(super) fn last(&self) -> u64 {
         self.last

@@ -43,7 +43,7 @@ pub use response::Response;
 pub use rope::{Rope, field};
 pub use server::{ListenError, Listener, Server};
 pub use service::{Service, Shared};
-pub use session::Session;
+pub use session::{Session, Standing};
 pub use snapshot::{Group, NodeSpec, Own, Snapshot};
 pub use socket::{Socket, SocketError};
 pub use stats::{PerKind, Stats};

@@ -109,6 +109,7 @@ impl Service {
             peer: self.peer.clone(),
             out: VecDeque::new(),
             ended: false,
+            standing: None,
             _open: Open::stream(&self.shared.stats),
         }
     }

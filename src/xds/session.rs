@@ -21,6 +21,17 @@ const STRANGERS: usize = 16;
 /// How many names of such a type are remembered.
 const STRANGE_NAMES: usize = 4096;
 
+/// How a node stands with the newest snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It is known, and served.
+    Served,
+    /// It is not known yet: nothing is sent.
+    Waiting,
+    /// It was known, and is not any more: nothing is sent, so that it keeps what it has.
+    Forgotten,
+}
+
 /// One stream.
 pub struct Session {
     pub(super) protocol: Protocol,
@@ -63,6 +74,16 @@ impl Session {
     /// Whether the node has a view: one without waits, in silence.
     pub fn served(&self) -> bool {
         self.view.is_some()
+    }
+
+    /// How the node stands with the newest snapshot; `None` before there is one, or a node.
+    pub fn standing(&self) -> Option<Standing> {
+        let known = self.newest.as_ref()?.nodes.contains_key(self.node.as_deref()?);
+        Some(match (known, self.served()) {
+            (true, _) => Standing::Served,
+            (false, false) => Standing::Waiting,
+            (false, true) => Standing::Forgotten,
+        })
     }
 
     /// Takes in a newer snapshot.
@@ -148,7 +169,14 @@ impl Session {
     /// unique on the stream, so that an answer under another type's URL finds it too (statement 7).
     fn land(&mut self, nonce: Nonce) -> Option<(Flight, &mut Subscription)> {
         let Nonce::Of(nonce) = nonce else { return None };
-        self.subs.values_mut().find_map(|sub| Some((sub.flights.land(nonce)?, sub)))
+        let sotw = self.protocol == Protocol::Sotw;
+        self.subs.values_mut().find_map(|sub| {
+            let flight = sub.flights.land(nonce)?;
+            if sotw {
+                sub.flights.supersede(nonce);
+            }
+            Some((flight, sub))
+        })
     }
 
     fn accepted(&mut self, nonce: Nonce) {

@@ -46,11 +46,16 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Binds a path; its folder is created if missing.
+    /// Binds a path; its folder is created if missing, which is said, since a path that was
+    /// misspelled would make one too.
     pub async fn bind(path: &Path) -> Result<Self, SocketError> {
-        if let Some(folder) = path.parent() {
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            let missing = !folder.exists();
             std::fs::create_dir_all(folder)
                 .map_err(|source| SocketError::Folder { path: path.into(), source })?;
+            if missing {
+                tracing::info!(folder = %folder.display(), "created the folder of the xDS socket");
+            }
         }
         clear(path).await?;
         let failed = |source| SocketError::Bind { path: path.into(), source };

@@ -24,7 +24,7 @@ use super::Snapshot;
 use super::encode::Encoder;
 use super::heard::{Fault, Heard, OnRefusal, Refusal};
 use super::request::Request;
-use super::session::Session;
+use super::session::{Session, Standing};
 use super::stats::{Open, Stats};
 
 /// How many requests are read before they are answered, where as many came at once.
@@ -42,6 +42,8 @@ pub(super) struct Live<R> {
     pub(super) peer: Arc<str>,
     pub(super) out: VecDeque<Encoder>,
     pub(super) ended: bool,
+    /// What was last said of the node.
+    pub(super) standing: Option<Standing>,
     pub(super) _open: Open,
 }
 
@@ -135,7 +137,30 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
         if let Some(newest) = newest {
             self.session.snapshot(newest);
         }
+        self.note();
         Ok(())
+    }
+
+    /// Says once when the node comes to wait, and when that is over. To be served is no news.
+    fn note(&mut self) {
+        let now = self.session.standing();
+        let before = std::mem::replace(&mut self.standing, now);
+        if before == now {
+            return;
+        }
+        let (node, peer) = (self.session.node().unwrap_or_default(), &self.peer);
+        match now {
+            Some(Standing::Waiting) => {
+                tracing::info!(node, %peer, "the proxy waits: its node is not known, or not managed");
+            }
+            Some(Standing::Forgotten) => {
+                tracing::info!(node, %peer, "the proxy's node is gone, or not managed any more: it keeps what it has, and waits");
+            }
+            Some(Standing::Served) if before.is_some() => {
+                tracing::info!(node, %peer, "the proxy waits no more: its node is known");
+            }
+            Some(Standing::Served) | None => {}
+        }
     }
 
     fn heard(&mut self, request: Result<Option<R>, Status>) -> Result<(), Status> {

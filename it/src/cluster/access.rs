@@ -10,6 +10,7 @@ use kube::api::PostParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use serde_json::json;
+use tempfile::NamedTempFile;
 
 use super::Cluster;
 
@@ -79,7 +80,10 @@ impl Cluster {
             "contexts": [{"name": "it", "context": {"cluster": "it", "user": identity.name}}],
             "current-context": "it",
         });
-        std::fs::write(&path, serde_json::to_vec_pretty(&file)?)?;
+        // Whole at once: it is written anew each time that it is asked for, and others may be reading it.
+        let fresh = NamedTempFile::new_in(self.folder.path())?;
+        std::fs::write(fresh.path(), serde_json::to_vec_pretty(&file)?)?;
+        fresh.persist(&path)?;
         Ok(path)
     }
 

@@ -115,6 +115,11 @@ impl Spire {
         self.agent.as_mut().context("there is no agent")?.resume()
     }
 
+    /// Ends the server: its agent goes on with what it has, and can renew nothing.
+    pub fn stop_server(&mut self) -> Result<()> {
+        self.server.kill().map(drop)
+    }
+
     /// The socket of the Workload API; its file is there while an agent runs, and after one was killed.
     pub fn socket(&self) -> PathBuf {
         self.folder.path().join("workload/api.sock")

@@ -119,3 +119,54 @@ async fn an_object_that_goes_from_bad_to_good_keeps_its_last_good_form_meanwhile
     assert!(after.get("clusters", "http:web.shop.aether.internal").is_none());
     Ok(())
 }
+
+#[tokio::test]
+async fn an_empty_folder_in_place_of_the_old_one_empties_nothing() -> Result<()> {
+    let mut rig = Rig::start().await?;
+    let before = rig.loaded().await?;
+    let away = rig.world.path().with_extension("unmounted");
+    let log = rig.aether.log().len();
+    // What an unmounted volume looks like: the path leads to another folder, with nothing in it.
+    std::fs::rename(rig.world.path(), &away)?;
+    std::fs::create_dir(rig.world.path())?;
+    let said = rig.says(log, &["WARN", "another folder than before is there"]).await?;
+    assert!(
+        said.contains("kept as they last were") && said.contains("mount the volume again"),
+        "{said}"
+    );
+    assert_eq!(rig.loaded().await?, before);
+    let log = rig.aether.log().len();
+    std::fs::remove_dir(rig.world.path())?;
+    std::fs::rename(&away, rig.world.path())?;
+    rig.says(log, &["resolved: UnreadableFile", "Folder"]).await?;
+    assert_eq!(rig.loaded().await?, before);
+    rig.world.put("cart", &service("cart", 2, 80))?;
+    rig.follows().await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_folder_that_is_emptied_by_hand_is_said_to_be_and_the_proxy_waits_with_what_it_has()
+-> Result<()> {
+    let mut rig = Rig::start().await?;
+    let log = rig.aether.log().len();
+    rig.world.remove("web")?;
+    let loaded = rig.follows().await?;
+    assert!(loaded.get("clusters", "http:web.shop.aether.internal").is_none());
+    rig.world.remove("caller")?;
+    rig.says(log, &["INFO", "the folder holds no object any more"]).await?;
+    let waits =
+        ["INFO", "pod/shop/caller", "the proxy's node is gone", "keeps what it has, and waits"];
+    rig.says(log, &waits).await?;
+    assert_eq!(rig.loaded().await?, loaded);
+    rig.world.put("caller", &[pod("caller", 1)])?;
+    rig.says(log, &["INFO", "pod/shop/caller", "the proxy waits no more"]).await?;
+    rig.world.put("web", &service("web", 1, 80))?;
+    rig.follows().await?;
+    let told = rig.aether.log();
+    for once in ["the folder holds no object any more", "the proxy's node is gone", "waits no more"]
+    {
+        assert_eq!(told.matches(once).count(), 1, "{once}: {told}");
+    }
+    Ok(())
+}

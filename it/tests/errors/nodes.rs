@@ -86,7 +86,7 @@ async fn a_wrong_node_id_is_refused_with_both_forms_that_there_are() -> Result<(
 
 #[tokio::test]
 async fn a_pod_that_waits_gets_nothing_and_is_served_when_its_pod_appears() -> Result<()> {
-    let rig = Rig::start().await?;
+    let mut rig = Rig::start().await?;
     let mut late = Vec::new();
     for (protocol, over) in [("delta", Over::Socket), ("sotw", Over::Tcp)] {
         let pod = rig.net.pod()?;
@@ -95,6 +95,7 @@ async fn a_pod_that_waits_gets_nothing_and_is_served_when_its_pod_appears() -> R
         envoy.stat_is("control_plane.connected_state", SOON, |state| state == 1).await?;
         late.push((envoy, pod));
     }
+    rig.says(0, &["INFO", "pod/shop/late", "the proxy waits: its node is not known"]).await?;
     // Not even emptiness: an update with nothing in it would make it live, and wipe what an earlier server gave.
     for (step, file) in
         [("unknown", None), ("not managed", Some(pod("late", 2).label("aether.io/managed", "no")))]

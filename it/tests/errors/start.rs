@@ -153,6 +153,24 @@ fn a_socket_that_a_dead_process_left_is_taken_over() -> Result<()> {
     let (folder, socket) = socket()?;
     drop(UnixListener::bind(&socket)?);
     assert!(Path::new(&socket).exists());
+    serves_and_takes_its_socket_along(&world, &folder, &socket, false)
+}
+
+#[test]
+fn the_folder_of_the_socket_is_made_and_that_is_said() -> Result<()> {
+    let world = World::new()?;
+    let (folder, _) = socket()?;
+    let socket = folder.path().join("new/er/xds.sock").display().to_string();
+    serves_and_takes_its_socket_along(&world, &folder, &socket, true)
+}
+
+/// Starts a server on this socket and stops it; whether it says that it made the socket's folder.
+fn serves_and_takes_its_socket_along(
+    world: &World,
+    folder: &TempDir,
+    socket: &str,
+    made: bool,
+) -> Result<()> {
     let args = [
         "serve",
         "--manifests",
@@ -160,19 +178,26 @@ fn a_socket_that_a_dead_process_left_is_taken_over() -> Result<()> {
         "--xds-address",
         "none",
         "--xds-socket",
-        &socket,
+        socket,
     ];
     let mut server =
         Process::start(&Spec::new(&places::program("aether")?, args, &folder.path().join("log")))?;
     let start = std::time::Instant::now();
-    while std::os::unix::net::UnixStream::connect(&socket).is_err() {
+    while std::os::unix::net::UnixStream::connect(socket).is_err() {
         assert!(start.elapsed() < Duration::from_secs(10), "{}", server.log());
         std::thread::sleep(Duration::from_millis(10));
     }
     // Told to stop, it takes its socket along.
     server.signal(nix::sys::signal::Signal::SIGTERM)?;
     assert!(server.wait(Duration::from_secs(10))?.success(), "{}", server.log());
-    nothing_started(&socket);
+    nothing_started(socket);
+    let log = server.log();
+    let told = log.lines().find(|line| line.contains("created the folder of the xDS socket"));
+    assert_eq!(
+        told.is_some_and(|line| line.contains("INFO") && line.contains("new/er")),
+        made,
+        "{log}"
+    );
     Ok(())
 }
 

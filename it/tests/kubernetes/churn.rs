@@ -48,8 +48,8 @@ async fn heartbeats_and_probes_are_no_changes() -> Result<()> {
     let after = stage.stream.quiet(Duration::from_millis(500), SOON).await?;
     ensure!(after == before + 1, "{} responses", after - before);
     let later = stage.plane.metric("aether_snapshot_generation").await?;
-    ensure!(later == generation.map(|one| one + 1.0), "{generation:?} became {later:?}");
+    ensure!(later == generation.map(|one| one + 1.0), "snapshots: {generation:?}, then {later:?}");
     let later = stage.plane.metric("aether_source_updates_total").await?;
-    ensure!(later == updates.map(|one| one + 1.0), "{updates:?} became {later:?}");
+    ensure!(later == updates.map(|one| one + 1.0), "updates: {updates:?}, then {later:?}");
     Ok(())
 }

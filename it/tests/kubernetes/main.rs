@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod churn;
+mod envoy;
 mod latency;
 mod odd;
 mod outages;
 mod same;
+mod scale;
 mod stage;
 mod start;

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use envoy_types::pb::envoy::config::route::v3::VirtualHost;
 use it::delta::Held;
+use prost::Message;
 use serde_json::{Value, json};
 
 use crate::stage::{SOON, Stage, pod, service, slice};
@@ -11,6 +13,13 @@ use crate::stage::{SOON, Stage, pod, service, slice};
 fn has_host(name: &str) -> impl Fn(&Held) -> bool {
     let host = format!("cap_http.shop/{name}.shop");
     move |held: &Held| held.names("virtual host").contains(host.as_str())
+}
+
+/// The domains of a Service's virtual host.
+fn domains(held: &Held, name: &str) -> Vec<String> {
+    let bytes = held.bytes("virtual host", &format!("cap_http.shop/{name}.shop"));
+    let host = bytes.and_then(|bytes| VirtualHost::decode(bytes).ok());
+    host.map(|host| host.domains).unwrap_or_default()
 }
 
 fn lacks_host(name: &str) -> impl Fn(&Held) -> bool {
@@ -68,18 +77,14 @@ async fn a_service_changes_what_it_is() -> Result<()> {
         let spec = if headless { json!({ "clusterIP": "None" }) } else { json!({}) };
         stage.objects.create(&turning(spec)).await?;
         let now = stage.objects.get(&turning(json!({}))).await?.data["spec"]["clusterIP"].clone();
-        let domain = now.as_str().unwrap().to_owned();
+        let address = now.as_str().unwrap().to_owned();
         let wanted = |held: &Held| {
-            let bytes = held.bytes("virtual host", "cap_http.shop/turning.shop");
-            let holds = |text: &str| {
-                bytes.is_some_and(|bytes| bytes.windows(text.len()).any(|w| w == text.as_bytes()))
-            };
+            let domains = domains(held, "turning");
+            let has = |domain: &str| domains.iter().any(|one| one == domain);
             // A headless one has no mesh name; another has its address among its domains.
-            if headless {
-                holds("turning.shop.svc") && !holds("turning.shop.aether.internal")
-            } else {
-                holds(&domain)
-            }
+            has("turning.shop.svc")
+                && has("turning.shop.aether.internal") != headless
+                && has(&address) != headless
         };
         stage.stream.until(&format!("round {round}"), SOON, wanted).await?;
     }
@@ -99,16 +104,8 @@ async fn a_service_is_made_anew_within_a_second_with_another_address() -> Result
         stage.objects.create(&object).await?;
         let old = format!("10.96.77.{}", round - 1);
         let wanted = |held: &Held| {
-            let bytes = held.bytes("virtual host", "cap_http.shop/again.shop");
-            let holds = |text: &str| {
-                // With the byte before it, since one address may be the beginning of another.
-                bytes.is_some_and(|bytes| {
-                    bytes
-                        .windows(text.len() + 1)
-                        .any(|w| w[0] as usize == text.len() && &w[1..] == text.as_bytes())
-                })
-            };
-            holds(&address) && !holds(&old)
+            let domains = domains(held, "again");
+            domains.contains(&address) && !domains.contains(&old)
         };
         stage.stream.until(&format!("the address {address}"), SOON, wanted).await?;
     }

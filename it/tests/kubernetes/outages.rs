@@ -45,7 +45,7 @@ async fn what_changed_while_nobody_watched_comes_at_once_and_alone() -> Result<(
     stage.proxy.cut();
     stage.objects.delete(&service("old", json!({}), json!({}))).await?;
     stage.objects.put(&service("new", json!({}), json!({}))).await?;
-    stage.cluster.expire_watches().await?;
+    stage.cluster.expire().await?;
     stage.untouched(before)?;
     stage.proxy.accept().await?;
     let wanted = |held: &it::delta::Held| {
@@ -68,7 +68,7 @@ async fn every_watch_is_told_that_it_is_too_late() -> Result<()> {
         let lease = json!({ "kind": "Lease", "metadata": { "name": "n1", "namespace": "shop" }, "spec": {} });
         stage.objects.put(&lease).await?;
         stage.objects.delete(&lease).await?;
-        stage.cluster.expire_watches().await?;
+        stage.cluster.expire().await?;
     }
     stage.plane.readyz(200, &["source: ready\n"], SOON).await?;
     stage.follows(22, Duration::from_secs(15)).await?;

@@ -69,7 +69,7 @@ async fn the_same_objects_make_the_same_mesh() -> Result<()> {
     ensure!(by_server.status.code() == Some(1), "{by_server:?}");
     let (by_server, by_folder) = (findings(&by_server)?, findings(&by_folder)?);
     ensure!(by_server == by_folder, "{by_server:#?}\n{by_folder:#?}");
-    let found: Vec<_> = by_server.iter().map(|finding| {
+    let found = by_server.iter().map(|finding| {
         let text = |field: &str| finding[field].as_str().unwrap_or_default().to_owned();
         format!(
             "{} {} {} {}/{}",

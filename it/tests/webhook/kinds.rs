@@ -135,3 +135,14 @@ async fn the_shape_of_a_pod_says_what_it_gets() {
     let log = stage.log();
     assert!(!log.contains("WARN"), "{log}");
 }
+
+/// A label that is null is an empty one to the API server, so the pod has opted out: `aether inject` reads it so too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_null_label_is_an_empty_one() {
+    let stage = Stage::start(&[]).await;
+    stage.namespace("managed", json!({ "aether.io/managed": "true" })).await;
+    let asked = pod("null", json!({ "aether.io/managed": null, "app": "web" }));
+    let stored = stage.create("managed", &asked).await.unwrap();
+    assert_eq!(stored["metadata"]["labels"], json!({ "aether.io/managed": "", "app": "web" }));
+    assert!(ours(&stage.audit.created("managed", "null").await).is_empty());
+}

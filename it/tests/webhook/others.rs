@@ -13,9 +13,7 @@ async fn updates_deletes_and_ephemeral_containers_never_reach_us() {
     // A pod that has nothing of ours: made while the webhook did not count.
     stage.create("shop", &pod("late", json!({ "aether.io/managed": "no" }))).await.unwrap();
     for name in ["web", "late"] {
-        let kubectl =
-            |args: Vec<&'static str>| async { stage.cluster.kubectl(&args, "").await.unwrap() };
-        let args: [Vec<&'static str>; 2] = match name {
+        let args: [Vec<&str>; 2] = match name {
             "web" => [
                 vec!["label", "-n", "shop", "pod/web", "a=b"],
                 vec!["annotate", "-n", "shop", "pod/web", "endpoint.aether.io/uds-socket=x"],
@@ -26,7 +24,7 @@ async fn updates_deletes_and_ephemeral_containers_never_reach_us() {
             ],
         };
         for args in args {
-            kubectl(args).await;
+            stage.cluster.kubectl(&args, "").await.unwrap();
         }
         let debug = json!({ "spec": { "ephemeralContainers": [{ "name": "debug", "image": "busybox", "targetContainerName": "web" }] } });
         let request = http::Request::patch(format!(

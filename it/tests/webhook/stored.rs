@@ -8,7 +8,7 @@ use crate::stage::{Stage, inits, pod};
 fn rich(name: &str) -> Value {
     let mut pod = pod(name, json!({ "app": "web", "app.kubernetes.io/name": "we_b.1" }));
     pod["metadata"]["annotations"] =
-        json!({ "example.com/a~b": "1", "text": "<a href=\"x\">&</a>\n\u{1f600}" });
+        json!({ "example.com/a_b": "1", "text": "<a href=\"x\">&</a>\n\u{1f600}" });
     pod["metadata"]["finalizers"] = json!(["example.com/keep"]);
     pod["spec"] = json!({
         "containers": [

@@ -23,23 +23,6 @@ pub const SOON: Duration = Duration::from_secs(30);
 /// "Within seconds", on a machine that is busy with other tests.
 pub const SECONDS: Duration = Duration::from_secs(10);
 
-/// What else than the webhook needs to write, all of it.
-const OTHERS: &str = r#"
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: { name: it-others }
-rules:
-  - { apiGroups: [coordination.k8s.io], resources: [leases], verbs: ["*"] }
-  - { apiGroups: [events.k8s.io], resources: [events], verbs: ["*"] }
-  - { apiGroups: [""], resources: [services, pods, serviceaccounts], verbs: ["*"] }
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: { name: it-others }
-roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: it-others }
-subjects: [{ kind: ServiceAccount, name: aether, namespace: aether-system }]
-"#;
-
 /// The namespaces of the tests, and accounts for their pods, which no controller makes here.
 const SHOP: &str = r#"
 apiVersion: v1
@@ -68,7 +51,7 @@ impl Stage {
     /// A cluster where the program may do these things.
     pub async fn start(rbac: &str) -> Result<Self> {
         let cluster = Cluster::start(Options::bare()).await?;
-        for objects in [rbac, OTHERS, SHOP] {
+        for objects in [rbac, SHOP] {
             cluster.apply(objects).await?;
         }
         let account = cluster.service_account(NAMESPACE, "aether").await?;

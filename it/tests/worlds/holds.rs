@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use aether::cli::options::Objects;
 use aether::index;
 use aether::model::{MeshNames, Reason};
 use aether::translate::{SERVER_FIRST_PORTS, Settings};
@@ -14,11 +15,12 @@ fn the_worlds_hold_every_shape_and_every_mistake() {
     let (mut reasons, mut sizes, mut ports) = (BTreeSet::new(), Vec::new(), BTreeSet::new());
     let (mut dual, mut v6, mut headless, mut mixed, mut silent) = (0, 0, 0, 0, 0);
     let world = World::new().unwrap();
+    let folder = Objects::Folder(world.path().to_owned());
     for seed in 0..60 {
         Generated::of(seed).put(&world).unwrap();
         let names = MeshNames::new("aether.internal", "cluster.local").unwrap();
         let settings = index::Settings::new(names, [], SERVER_FIRST_PORTS.to_vec());
-        let once = aether::run::once(world.path(), Settings::default(), settings).unwrap();
+        let once = aether::run::once(&folder, Settings::default(), settings).unwrap();
         reasons.extend(once.findings.iter().map(|finding| finding.reason));
         let services = &once.projection.services;
         sizes.push(services.len());

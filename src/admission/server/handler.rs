@@ -14,7 +14,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tracing::{debug, error, info, warn};
 
-use super::limits::{Limits, Room};
+use super::limits::{Limits, Room, Taken};
 use crate::admission::answer::{Answer, AnswerError};
 use crate::admission::decide::{Decision, Untouched};
 use crate::admission::metrics::{Failure, Metrics};
@@ -95,17 +95,12 @@ impl Webhook {
     async fn handle(self: Arc<Self>, entry: Entry, request: Request) -> Response {
         let start = Instant::now();
         let _in_flight = self.metrics.enter();
-        let answered = match checked(&request) {
+        let read = match checked(&request) {
+            Ok(length) => self.read(length, request).await,
             Err(refusal) => Err(refusal),
-            Ok(length) => tokio::time::timeout(self.limits.time, self.read(length, request))
-                .await
-                .unwrap_or_else(|_| {
-                    let message = format!("no answer within {:?}: try again", self.limits.time);
-                    let status = StatusCode::SERVICE_UNAVAILABLE;
-                    Err(Refusal::new(Failure::TimedOut, status, message))
-                })
-                .and_then(|(body, _taken)| self.answer(entry, &body)),
         };
+        // The room that the body takes is given back with the answer.
+        let answered = read.and_then(|(body, _taken)| self.answer(entry, &body));
         let response = answered.unwrap_or_else(|refusal| {
             warn!(
                 entry = entry.as_str(),
@@ -120,32 +115,38 @@ impl Webhook {
         response
     }
 
-    /// Waits for room and reads the body.
+    /// Waits for room and reads the body, both within the time of a request.
     async fn read(
         &self,
         length: Option<usize>,
         request: Request,
-    ) -> Result<(Bytes, super::limits::Taken), Refusal> {
-        let most = self.limits.body;
+    ) -> Result<(Bytes, Taken), Refusal> {
+        let Limits { body: most, time, .. } = self.limits;
+        let until = tokio::time::Instant::now() + time;
         let too_large = || {
             let message = format!("the body is larger than the {most} bytes that are read");
             Refusal::new(Failure::TooLarge, StatusCode::PAYLOAD_TOO_LARGE, message)
         };
+        let too_late = |failure, what| {
+            let message = format!("{what} within {time:?}: try again");
+            Refusal::new(failure, StatusCode::SERVICE_UNAVAILABLE, message)
+        };
         if length.is_some_and(|length| length > most) {
             return Err(too_large());
         }
-        let Some(taken) = self.room.take(length).await else {
-            let message = "the webhook is ending: try again";
-            let status = StatusCode::SERVICE_UNAVAILABLE;
-            return Err(Refusal::new(Failure::Overloaded, status, message));
+        let room = tokio::time::timeout_at(until, self.room.take(length)).await;
+        let Ok(Some(taken)) = room else {
+            return Err(too_late(Failure::Overloaded, "there was no room for one more review"));
         };
-        match Limited::new(request.into_body(), most).collect().await {
-            Ok(body) => Ok((body.to_bytes(), taken)),
-            Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
-            Err(error) => {
+        let body = Limited::new(request.into_body(), most).collect();
+        match tokio::time::timeout_at(until, body).await {
+            Ok(Ok(body)) => Ok((body.to_bytes(), taken)),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
+            Ok(Err(error)) => {
                 let message = format!("the body ended early: {error}");
                 Err(Refusal::new(Failure::Incomplete, StatusCode::BAD_REQUEST, message))
             }
+            Err(_) => Err(too_late(Failure::TimedOut, "the body was not there")),
         }
     }
 

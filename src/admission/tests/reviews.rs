@@ -96,8 +96,12 @@ fn what_cannot_be_answered_says_why_and_whose_it_is() {
             Some("705ab4f5-6393-11e8-b7cc-42010a800002"),
             "request.kind",
         ),
-        // JSON deeper than any pod would take the stack with it, so not even its uid is read.
-        (deep.into_bytes(), None, "recursion limit"),
+        // Deeper than any pod, it would take the stack with it.
+        (
+            deep.into_bytes(),
+            Some("705ab4f5-6393-11e8-b7cc-42010a800002"),
+            "request.object: recursion limit",
+        ),
     ];
     for (body, uid, part) in table {
         let shown = String::from_utf8_lossy(&body).into_owned();

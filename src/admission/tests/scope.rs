@@ -33,7 +33,7 @@ fn the_label_and_the_entry_say_who_is_in() {
         (Namespace, label(""), Some(Untouched::OptedOut)),
         (Namespace, json!({}), None),
         (Namespace, json!({ "app": "web" }), None),
-        (Namespace, json!({ "aether.io/managed": null }), None),
+        (Namespace, json!({ "aether.io/managed": null }), Some(Untouched::OptedOut)),
         (Namespace, Value::Null, None),
     ];
     for (entry, labels, expected) in table {

@@ -21,11 +21,11 @@ pub(super) fn expected(
     ];
     let labels = map(&pod["metadata"]["labels"]);
     let annotations = map(&pod["metadata"]["annotations"]);
-    let label = labels.get("aether.io/managed").filter(|label| !label.is_null());
+    let label = labels.get("aether.io/managed");
     if never.iter().any(|name| name.eq_ignore_ascii_case(namespace)) {
         return Some(pod.clone());
     }
-    if annotations.get("kubernetes.io/config.mirror").is_some_and(|value| !value.is_null()) {
+    if annotations.contains_key("kubernetes.io/config.mirror") {
         return Some(pod.clone());
     }
     match label {

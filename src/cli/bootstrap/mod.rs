@@ -67,12 +67,13 @@ pub enum Protocol {
 /// Where Envoy's admin interface listens.
 #[derive(Debug, Clone, Args)]
 pub struct AdminSocket {
-    /// Unix socket of Envoy's admin interface, or `none`.
+    /// Unix socket of Envoy's admin interface, from / on, or `none`.
     #[arg(
         long,
         env = "AETHER_ADMIN_SOCKET",
         value_name = "PATH",
-        default_value = "/tmp/aether-admin.sock"
+        default_value = "/tmp/aether-admin.sock",
+        value_parser = elsewhere
     )]
     admin_socket: Socket,
 }
@@ -94,6 +95,11 @@ impl Bootstrap {
     pub(super) fn bootstrap(&self) -> Result<envoy::Bootstrap> {
         // One environment serves `serve`, which listens on both, and this command.
         let server = match (&self.xds_socket, &self.xds_address) {
+            (Some(Socket::At(path)), _) if path.is_relative() => {
+                anyhow::bail!(WrongOptions(
+                    "--xds-socket is a relative path, and Envoy runs in a folder of its own: write it from / on"
+                ))
+            }
             (Some(Socket::At(path)), _) => Server::Unix(path.clone()),
             (_, Some(Reach::At(address))) if address.unspecified() => {
                 anyhow::bail!(WrongOptions(
@@ -137,6 +143,17 @@ impl AdminSocket {
         let pipe = core::Pipe { path: utf8(path)?, mode: 0o600 };
         let address = core::Address { address: Some(address::Address::Pipe(pipe)) };
         Ok(Some(Admin { address: Some(address), ..Admin::default() }))
+    }
+}
+
+/// A socket that another process makes, wherever that one runs. Envoy takes a path with an `@` in
+/// front for one that is no file.
+fn elsewhere(text: &str) -> Result<Socket, String> {
+    match text.parse()? {
+        Socket::At(path) if path.is_relative() && !text.starts_with('@') => Err(format!(
+            "a relative path, and Envoy runs in a folder of its own: write it from / on, as /run/{text}"
+        )),
+        socket => Ok(socket),
     }
 }
 

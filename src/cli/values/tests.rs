@@ -61,3 +61,17 @@ fn a_host_is_an_address_or_a_name() {
         assert!(wrong.parse::<HostPort>().is_err(), "{wrong}");
     }
 }
+
+#[test]
+fn a_switch_takes_the_words_that_people_write_and_names_them() {
+    for (word, on) in [("true", true), ("Yes", true), ("ON", true), ("1", true), ("y", true)]
+        .into_iter()
+        .chain([("false", false), ("no", false), ("Off", false), ("0", false), ("f", false)])
+    {
+        assert_eq!(switch(word), Ok(on), "{word}");
+    }
+    for word in ["", "maybe", "2", "enabled", " true"] {
+        let error = switch(word).unwrap_err();
+        assert!(error.contains("true, yes, on or 1") && error.contains("no, off or 0"), "{error}");
+    }
+}

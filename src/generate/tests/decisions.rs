@@ -146,7 +146,8 @@ async fn a_name_that_is_no_label_is_reported() {
     plane.pod("a", "we.b", &json!({}));
     plane.pod("b", "1st", &json!({}));
     let found = plane.found().await;
-    assert!(found[0].1.contains("\"we.b\" is no DNS label"), "{found:?}");
+    let told = "\"we.b\" is no DNS label";
+    assert!(found.iter().any(|(_, text)| text.contains(told)), "{found:?}");
     // The API server has an opinion too.
     assert!(found.iter().any(|(_, text)| text.contains("must start with a letter")), "{found:?}");
     assert_eq!((found.len(), plane.writes()), (2, 0));
@@ -304,5 +305,5 @@ async fn who_undoes_our_work_again_and_again_is_not_fought() {
         plane.pass(SECOND).await;
     }
     let fought = plane.writes() - writes;
-    assert!((10..30).contains(&fought), "{fought} writes in an hour");
+    assert!((15..40).contains(&fought), "{fought} writes in an hour");
 }

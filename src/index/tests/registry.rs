@@ -145,3 +145,34 @@ fn it_is_made_anew_where_something_changed_and_nowhere_else() {
     }));
     assert!(!index.registry().unwrap().namespaces.contains_key("pay"));
 }
+
+#[test]
+fn every_difference_that_matters_makes_it_anew() {
+    let annotated =
+        |key: &str, value: &str| json!({ "metadata": { "annotations": { key: value } } });
+    for more in [
+        json!({ "status": { "phase": "Pending" } }),
+        json!({ "status": { "phase": "Succeeded" } }),
+        json!({ "spec": { "serviceAccountName": "other" } }),
+        json!({ "spec": { "hostNetwork": true } }),
+        json!({ "metadata": { "labels": { "aether.io/managed": "false" } } }),
+        annotated("endpoint.aether.io/port", "9000"),
+        annotated("endpoint.aether.io/protocol", "grpc"),
+    ] {
+        let mut index = index();
+        index.apply(put(&pod("a", "web", 1, json!({}))));
+        index.registry().unwrap();
+        index.apply(put(&pod("a", "web", 1, more.clone())));
+        assert!(index.registry().is_some(), "{more}");
+    }
+    let mut index = index();
+    index.apply(put(&pod("a", "web", 1, json!({}))));
+    index.apply(put(&pod("b", "web", 2, json!({}))));
+    index.registry().unwrap();
+    // Another pod is the oldest.
+    index.apply(put(&pod("a", "web", 3, json!({}))));
+    assert!(index.registry().is_some());
+    let ready = json!({ "status": { "podIP": "10.244.0.1", "conditions": [{ "type": "Ready", "status": "True" }] } });
+    index.apply(put(&pod("a", "web", 3, ready)));
+    assert!(index.registry().is_none());
+}

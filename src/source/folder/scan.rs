@@ -17,7 +17,7 @@ use super::load::Loader;
 use super::read::Stamp;
 use super::table::Table;
 use super::trouble::{self, Watcher};
-use super::walk::list;
+use super::walk::{Which, list};
 
 /// How long a file must be gone before its objects go. Editors and version control take a file
 /// away and put the new one in its place a moment later.
@@ -44,11 +44,15 @@ pub(super) struct Scanner {
     /// Files that are not there any more, and when that is believed.
     missing: BTreeMap<OsString, Instant>,
     folders: BTreeSet<OsString>,
+    /// The folder that was read last, and that has the path unless another one took it.
+    root: Option<Which>,
     linked: bool,
     trouble: Vec<Finding>,
     /// How often in a row something could not be read.
     failures: u32,
     next_scan: Option<Instant>,
+    /// Whether there was any object at the last update.
+    held: bool,
     /// The findings of the last update; none before the first complete look.
     said: Option<Vec<Finding>>,
 }
@@ -69,10 +73,12 @@ impl Scanner {
             writing: BTreeMap::new(),
             missing: BTreeMap::new(),
             folders: BTreeSet::new(),
+            root: None,
             linked: false,
             trouble: Vec::new(),
             failures: 0,
             next_scan: None,
+            held: false,
             said: None,
         }
     }
@@ -90,8 +96,10 @@ impl Scanner {
         let (touched, everything) = self.note(work, now);
         let everything = everything || periodic || self.missing.values().any(|due| *due <= now);
         if everything {
-            if let Err(error) = self.scan(&touched, periodic, now) {
-                self.root_failed(&error, now);
+            match self.scan(&touched, periodic, now) {
+                Ok(true) => {}
+                Ok(false) => self.keep(trouble::of_another(&self.loader.root), now),
+                Err(error) => self.keep(trouble::of_root(&self.loader.root, &error), now),
             }
         } else {
             let failed = self.read(touched, now);
@@ -114,7 +122,13 @@ impl Scanner {
         if self.said.is_none() && self.folders.is_empty() {
             return None;
         }
+        let held = self.held;
         let changes = self.table.take_changes();
+        self.held = !self.table.is_empty();
+        if held && !self.held {
+            let path = self.loader.root.display();
+            tracing::info!(%path, "the folder holds no object any more, so nothing is left to serve");
+        }
         let mut findings = self.table.findings(|path| self.missing.contains_key(path));
         findings.extend(self.trouble.iter().cloned());
         if changes.is_empty() && self.said.as_ref() == Some(&findings) {
@@ -124,16 +138,23 @@ impl Scanner {
         Some(Update { changes, findings })
     }
 
+    /// Looks at everything, unless there is nothing to look at because another folder took the
+    /// place of the one that was read: an empty mount point is no order to remove all objects.
     fn scan(
         &mut self,
         touched: &BTreeSet<OsString>,
         periodic: bool,
         now: Instant,
-    ) -> io::Result<()> {
+    ) -> io::Result<bool> {
         let root = self.loader.root.clone();
         let watcher = &mut self.watcher;
         watcher.begin();
         let listing = list(&root, |folder| watcher.watch(folder))?;
+        let another = self.root.is_some() && self.root != listing.root;
+        if another && listing.files.is_empty() && !self.table.is_empty() {
+            return Ok(false);
+        }
+        self.root = listing.root;
         self.forget(&listing, now);
         let wanted = listing
             .files
@@ -153,16 +174,16 @@ impl Scanner {
             let period = if self.watcher.works() { PERIOD } else { UNWATCHED };
             self.next_scan = Some(now + period);
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// The folder itself cannot be listed: everything stays as it was.
-    fn root_failed(&mut self, error: &io::Error, now: Instant) {
-        if self.failures == 0 {
-            let path = self.loader.root.display();
-            tracing::warn!(%path, %error, "the folder of manifests cannot be read, keeping what it last held");
+    /// The folder itself is in trouble: everything stays as it was.
+    fn keep(&mut self, trouble: Finding, now: Instant) {
+        if self.said.is_none() && self.failures == 0 {
+            // Before the first update there is nobody yet to take the finding.
+            tracing::warn!("{trouble}");
         }
-        self.trouble = vec![trouble::of_root(&self.loader.root, error)];
+        self.trouble = vec![trouble];
         // Nothing is believed gone while the folder itself is.
         self.missing.clear();
         self.try_again(now);

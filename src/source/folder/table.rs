@@ -91,6 +91,11 @@ impl Table {
         }
     }
 
+    /// Whether no file holds any object.
+    pub(super) fn is_empty(&self) -> bool {
+        self.claims.is_empty()
+    }
+
     /// What changed since this was called last, in the order of objects.
     pub(super) fn take_changes(&mut self) -> Vec<Change> {
         let mut changes = Vec::new();

@@ -29,6 +29,15 @@ pub(super) fn of_root(root: &Path, error: &io::Error) -> Finding {
     finding(root, Severity::Problem, message, "bring it back, and let aether's user list it")
 }
 
+/// Another folder has the path of the folder of manifests, and there is no manifest in it.
+pub(super) fn of_another(root: &Path) -> Finding {
+    let message = "another folder than before is there, as after a volume was unmounted, and it \
+                   holds no manifest, so all objects are kept as they last were";
+    let way_out = "mount the volume again; if all objects are to go, put a file into the folder, \
+                   such as a nothing.yaml that holds a comment";
+    finding(root, Severity::Problem, message.to_owned(), way_out)
+}
+
 /// Subfolders cannot be listed, or lie too deep.
 pub(super) fn of_folders(
     root: &Path,

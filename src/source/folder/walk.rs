@@ -24,6 +24,16 @@ pub(super) struct Listing {
     pub(super) failed: Vec<(PathBuf, String)>,
     /// The folders that lie too deep and were left out.
     pub(super) too_deep: Vec<PathBuf>,
+    /// Which folder it is that has the path.
+    pub(super) root: Option<Which>,
+}
+
+/// Which folder it is, whatever its path: its device and inode. Another one has the path when a
+/// volume was mounted or unmounted there, or the folder was made anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Which {
+    device: u64,
+    inode: u64,
 }
 
 /// Lists the folder `root`. Hidden files and folders are left out: a mounted ConfigMap keeps its
@@ -42,7 +52,9 @@ pub(super) fn list(root: &Path, mut watch: impl FnMut(&Path)) -> io::Result<List
     while let Some((relative, depth)) = next.pop_front().or_else(|| links.pop_front()) {
         let folder = root.join(&relative);
         let looked = std::fs::metadata(&folder).and_then(|metadata| {
-            if visited.insert((metadata.dev(), metadata.ino())) {
+            let which = Which { device: metadata.dev(), inode: metadata.ino() };
+            listing.root.get_or_insert(which);
+            if visited.insert(which) {
                 watch(&folder);
                 std::fs::read_dir(&folder)?.collect::<io::Result<Vec<_>>>()
             } else {

@@ -6,7 +6,10 @@ use serde_json::value::RawValue;
 use crate::index::ObjectKind;
 use crate::model::{Finding, ObjectRef, Reason, Severity, quoted};
 
-use super::{Lost, Manifest, Problem, object};
+use super::{
+    Lost, Manifest, Problem, object,
+    repeated::{self, Repeated},
+};
 
 /// How deep lists may lie in lists.
 const MAX_LISTS: usize = 8;
@@ -43,8 +46,12 @@ impl Reader<'_> {
             return;
         }
         let Ok(envelope) = serde_json::from_str::<Envelope<'_>>(json) else {
-            let found = object::shown(json);
-            self.broken(origin, "", format!("it holds {found} where an object is expected"));
+            if let Some(twice) = repeated::repeated(json) {
+                self.repeated(origin, &twice);
+            } else {
+                let found = object::shown(json);
+                self.broken(origin, "", format!("it holds {found} where an object is expected"));
+            }
             return;
         };
         let own = (text(envelope.api_version), text(envelope.kind));
@@ -110,6 +117,13 @@ impl Reader<'_> {
             Ok(parsed) => self.manifest.objects.push(parsed),
             Err(problem) => self.manifest.problem(*problem),
         }
+    }
+
+    fn repeated(&mut self, origin: &str, twice: &Repeated) {
+        let message = repeated::message(&twice.key);
+        let mut problem = Problem::file(self.name, origin, message, repeated::WAY_OUT);
+        problem.finding.field.clone_from(&twice.path);
+        self.manifest.problem(problem);
     }
 
     fn broken(&mut self, origin: &str, field: &str, message: String) {

@@ -10,6 +10,7 @@ mod json;
 mod names;
 mod object;
 mod raw;
+mod repeated;
 mod split;
 mod trim;
 mod yaml;

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use serde_path_to_error::{Path, Segment};
 
 use crate::index::{Id, Object, ObjectKind};
 use crate::model::{Finding, ObjectRef, Reason, Severity, quoted};
 
-use super::{Lost, Parsed, Problem, is_dns_subdomain, names, trim};
+use super::{Lost, Parsed, Problem, is_dns_subdomain, names, repeated, trim};
 
 /// The namespace of an object that names none, as everywhere in Kubernetes.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -45,6 +46,13 @@ pub(super) fn read(
             lost: id.map_or(Lost::Kind(kind), Lost::Object),
         })
     };
+    if let Some(twice) = repeated::repeated(json) {
+        return Err(failed(Unreadable {
+            message: repeated::message(&twice.key),
+            field: twice.path,
+            way_out: repeated::WAY_OUT.to_owned(),
+        }));
+    }
     let mut object = typed(kind, json).map_err(failed)?;
     let id = name(kind, metadata(&mut object)).map_err(failed)?;
     trim(&mut object);
@@ -89,16 +97,21 @@ pub(super) fn identity(
     kind: ObjectKind,
     meta: Option<&RawValue>,
 ) -> (Option<Id>, Arc<str>, Arc<str>) {
-    let meta: serde_json::Value =
-        meta.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-    let text = |field: &str| meta.get(field).and_then(|value| value.as_str()).unwrap_or_default();
-    let namespace: Arc<str> = match text("namespace") {
+    let meta: Value = meta.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let text = |field: &str| meta.get(field).and_then(|value| value.as_str());
+    let namespace: Arc<str> = match text("namespace").unwrap_or_default() {
         _ if !kind.namespaced() => "".into(),
         "" => DEFAULT_NAMESPACE.into(),
         given => given.into(),
     };
-    let name: Arc<str> = text("name").into();
-    let known = is_dns_subdomain(&name).then(|| Id {
+    // A name that is no text is none, but says to a reader which object it is.
+    let said = meta.get("name").filter(|name| name.is_boolean() || name.is_number());
+    let name: Arc<str> = match (text("name"), said) {
+        (Some(name), _) => name.into(),
+        (None, Some(name)) => name.to_string().into(),
+        (None, None) => "".into(),
+    };
+    let known = (text("name").is_some() && is_dns_subdomain(&name)).then(|| Id {
         kind,
         namespace: namespace.clone(),
         name: name.clone(),
@@ -134,33 +147,64 @@ fn parse<T: DeserializeOwned>(json: &str) -> Result<Box<T>, Unreadable> {
     if let Ok(value) = serde_json::from_str(json) {
         return Ok(Box::new(value));
     }
-    // Following the path costs time, so it is done for what is broken alone.
+    // This and following the path cost time, so they are done for what is broken alone.
+    let cleaned = without_nulls(json);
+    let json = cleaned.as_deref().unwrap_or(json);
     let mut deserializer = serde_json::Deserializer::from_str(json);
-    serde_path_to_error::deserialize(&mut deserializer).map(Box::new).map_err(|error| {
-        let field = error.path().to_string();
-        let inner = error.inner();
-        let text = inner.to_string();
-        // The place in the object's own JSON says nothing to whoever wrote YAML.
-        let place = format!(" at line {} column {}", inner.line(), inner.column());
-        let text = text.strip_suffix(&place).unwrap_or(&text);
-        let found = value_at(json, error.path()).map(|value| shown(&value.to_string()));
-        let message = match found {
-            // Most errors name what they found; those of a type's own reader may not.
-            Some(found) if !text.starts_with("invalid ") => format!("{text} (found {found})"),
-            _ => text.to_owned(),
-        };
-        Unreadable {
-            field: if field == "." { String::new() } else { field },
-            message,
-            way_out: "write a value of the type that Kubernetes expects there; texts that look \
-                      like numbers or truth values need quotes"
-                .to_owned(),
-        }
-    })
+    serde_path_to_error::deserialize(&mut deserializer)
+        .map(Box::new)
+        .map_err(|error| mistyped(json, &error))
 }
 
-fn value_at(json: &str, path: &Path) -> Option<serde_json::Value> {
-    let mut value: serde_json::Value = serde_json::from_str(json).ok()?;
+/// The same without fields and entries that are `null`: to Kubernetes they are absent. The types
+/// know that of fields, and do not of labels and annotations. `None` where there are none.
+fn without_nulls(json: &str) -> Option<String> {
+    fn prune(value: &mut Value) {
+        match value {
+            Value::Object(fields) => {
+                fields.retain(|_, value| !value.is_null());
+                fields.values_mut().for_each(prune);
+            }
+            Value::Array(items) => items.iter_mut().for_each(prune),
+            _ => {}
+        }
+    }
+    let mut value = json.contains("null").then(|| serde_json::from_str(json).ok()).flatten()?;
+    prune(&mut value);
+    Some(value.to_string())
+}
+
+/// A value of another type than Kubernetes has there.
+fn mistyped(json: &str, error: &serde_path_to_error::Error<serde_json::Error>) -> Unreadable {
+    let field = error.path().to_string();
+    let inner = error.inner();
+    let text = inner.to_string();
+    // The place in the object's own JSON says nothing to whoever wrote YAML.
+    let place = format!(" at line {} column {}", inner.line(), inner.column());
+    let text = text.strip_suffix(&place).unwrap_or(&text);
+    let found = value_at(json, error.path());
+    let message = match &found {
+        // Most errors name what they found; those of a type's own reader may not.
+        Some(found) if !text.starts_with("invalid ") => {
+            format!("{text} (found {})", shown(&found.to_string()))
+        }
+        _ => text.to_owned(),
+    };
+    let way_out = match found {
+        Some(Value::Bool(found)) if text.ends_with("expected a string") => format!(
+            "quote it, as in \"{found}\": without quotes yes, no, on, off, true and false are truth \
+             values and no text"
+        ),
+        Some(Value::Number(found)) if text.ends_with("expected a string") => {
+            format!("quote it, as in \"{found}\": without quotes it is a number and no text")
+        }
+        _ => "write a value of the type that Kubernetes expects there".to_owned(),
+    };
+    Unreadable { field: if field == "." { String::new() } else { field }, message, way_out }
+}
+
+fn value_at(json: &str, path: &Path) -> Option<Value> {
+    let mut value: Value = serde_json::from_str(json).ok()?;
     for segment in path {
         value = match segment {
             Segment::Seq { index } => value.get_mut(*index)?.take(),

@@ -3,6 +3,7 @@
 
 use serde_json::value::RawValue;
 
+use super::repeated::{self, Repeated};
 use super::{split, yaml};
 
 /// One document of a text.
@@ -23,13 +24,15 @@ pub fn documents(text: &str, form: Form) -> Vec<RawDocument<'_>> {
     match form {
         Form::Yaml => split::documents(text, |part| {
             let json = yaml::to_json(part);
+            let json = json.map_err(|broken| format!("{}; {}", broken.message, broken.way_out));
+            let json = json.and_then(without_repeated);
             found.push(RawDocument { number: part.number, text: part.text, json });
         }),
         Form::Json => {
             let stream = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
             for (index, document) in stream.enumerate() {
                 let (text, json) = match document {
-                    Ok(raw) => (raw.get(), Ok(raw.get().to_owned())),
+                    Ok(raw) => (raw.get(), without_repeated(raw.get().to_owned())),
                     Err(error) => ("", Err(error.to_string())),
                 };
                 let last = json.is_err();
@@ -41,6 +44,16 @@ pub fn documents(text: &str, form: Form) -> Vec<RawDocument<'_>> {
         }
     }
     found
+}
+
+/// The document, if no key of it stands twice.
+fn without_repeated(json: String) -> Result<String, String> {
+    match repeated::repeated(&json) {
+        None => Ok(json),
+        Some(Repeated { key, path }) => {
+            Err(format!("{path}: {}; {}", repeated::message(&key), repeated::WAY_OUT))
+        }
+    }
 }
 
 /// How a text is written.

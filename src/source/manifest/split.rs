@@ -12,6 +12,15 @@ pub(super) struct Document<'a> {
     pub(super) lines_before: usize,
 }
 
+impl Document<'_> {
+    /// Whether there is nothing in it but its marker, comments and white space.
+    pub(super) fn is_empty(&self) -> bool {
+        let body = self.text.strip_prefix("---").unwrap_or(self.text);
+        // After its marker a directive is a mistake, which the parser is to find.
+        body.lines().all(|line| !has_content(line) && !line.trim_start().starts_with('%'))
+    }
+}
+
 /// Splits a stream at its markers: lines that begin with `---` (which begins a document) or `...`
 /// (which ends one) and go on with white space or not at all. No text of a document can hold such
 /// a line, block scalars included: YAML forbids it at the start of a line. What stands outside of
@@ -92,6 +101,24 @@ mod tests {
         ];
         for (text, expected) in table {
             assert_eq!(split(text), *expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_holds_nothing_is_known_without_a_parser() {
+        for (text, empty) in [
+            ("---\n", true),
+            ("--- # nothing\n\n  # here\n", true),
+            ("---\r\n\t\r\n", true),
+            ("---", true),
+            ("--- x\n", false),
+            ("---\nnull\n", false),
+            ("---\n%TAG\n", false),
+            ("---\n# a\n-\n", false),
+            ("a: 1", false),
+        ] {
+            let document = Document { number: 1, text, lines_before: 0 };
+            assert_eq!(document.is_empty(), empty, "{text:?}");
         }
     }
 

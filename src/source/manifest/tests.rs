@@ -2,6 +2,7 @@
 
 use super::*;
 
+mod mistakes;
 mod properties;
 
 fn ids(manifest: &Manifest) -> Vec<String> {
@@ -115,7 +116,9 @@ fn what_cannot_be_read_is_named_with_field_and_value() {
         ("- a\n- b".to_owned(), "", "a list"),
         ("17".to_owned(), "", "\"17\""),
         ("a: [1".to_owned(), "", "document 1 is no YAML: line "),
-        ("a: 1\na: 2".to_owned(), "", "line 2"),
+        ("a: 1\na: 2".to_owned(), "", "line 2, column 1: the key \"a\" stands twice"),
+        (service("metadata: {name: yes}"), "metadata.name", "`true`"),
+        (service("metadata: {name: 1.5}"), "metadata.name", "`1.5`"),
     ];
     for (text, field, part) in table {
         let manifest = read("a.yaml", text.as_bytes());

@@ -103,7 +103,8 @@ fn trim_pod(pod: &mut Pod) {
             phase: status.phase,
             pod_ip: status.pod_ip,
             pod_ips: status.pod_ips,
-            conditions,
+            // A pod that was never probed has none at all.
+            conditions: conditions.filter(|conditions| !conditions.is_empty()),
             ..PodStatus::default()
         });
     }
@@ -184,6 +185,14 @@ mod tests {
             let service = serde_json::to_value(service).unwrap();
             assert_eq!(service["metadata"]["managedFields"], kept);
         }
+    }
+
+    #[test]
+    fn conditions_that_do_not_matter_are_none() {
+        let initialized = json!([{"type": "Initialized", "status": "True"}]);
+        let pod = |status: Value| trimmed_pod(json!({"metadata": {"name": "a"}, "status": status}));
+        let without = pod(json!({"phase": "Pending"}));
+        assert_eq!(pod(json!({"phase": "Pending", "conditions": initialized})), without);
     }
 
     #[test]

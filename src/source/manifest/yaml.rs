@@ -8,7 +8,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use super::split::{Document, documents};
-use super::{Manifest, Problem, document};
+use super::{Manifest, Problem, document, repeated};
 
 /// How deep collections may lie in one another. Reading them recurses, with up to 40 KiB of stack
 /// for a level in a debug build, so this fits into the 2 MiB of a thread; objects need a tenth.
@@ -25,21 +25,31 @@ fn most_json(yaml: usize) -> usize {
 /// Reads a stream of YAML documents.
 pub(super) fn read(name: &str, text: &str, manifest: &mut Manifest) {
     documents(text, |part| {
+        // Generated files hold thousands of these, and starting to parse one costs more than that.
+        if part.is_empty() {
+            return;
+        }
         let origin = format!("{name}#{}", part.number);
         match to_json(part) {
             Ok(json) => document::read(name, &origin, &json, manifest),
-            Err(message) => manifest.problem(Problem::file(
+            Err(Broken { message, way_out }) => manifest.problem(Problem::file(
                 name,
                 &origin,
                 format!("document {} is no YAML: {message}", part.number),
-                "correct it there; the other documents of the file are read without it",
+                format!("{way_out}; the other documents of the file are read without it"),
             )),
         }
     });
 }
 
+/// Why a document is no YAML, and what to do about it.
+pub(super) struct Broken {
+    pub(super) message: String,
+    pub(super) way_out: &'static str,
+}
+
 /// One document as JSON text.
-pub(super) fn to_json(part: Document<'_>) -> Result<String, String> {
+pub(super) fn to_json(part: Document<'_>) -> Result<String, Broken> {
     // JSON is YAML, and reads faster as what it is.
     let body = part.text.strip_prefix("---").unwrap_or(part.text).trim();
     if body.starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(body).is_ok() {
@@ -51,7 +61,8 @@ pub(super) fn to_json(part: Document<'_>) -> Result<String, String> {
         Json { out: &mut out, most }.deserialize(deserializer)
     })
     .map_err(|error| describe(&error, part.lines_before))?;
-    String::from_utf8(out).map_err(|error| error.to_string())
+    String::from_utf8(out)
+        .map_err(|error| Broken { message: error.to_string(), way_out: "correct it there" })
 }
 
 fn options() -> serde_saphyr::Options {
@@ -70,16 +81,26 @@ fn options() -> serde_saphyr::Options {
     }
 }
 
-/// The error with the line of the file instead of that of the document.
-fn describe(error: &serde_saphyr::Error, lines_before: usize) -> String {
-    let text = error.without_snippet().to_string();
+/// The error in words for whoever wrote the file (the library's own may advise its caller), with
+/// the line of the file instead of that of the document.
+fn describe(error: &serde_saphyr::Error, lines_before: usize) -> Broken {
+    let error = error.without_snippet();
+    let twice = match error {
+        serde_saphyr::Error::DuplicateMappingKey { key, .. } => key.as_deref(),
+        _ => None,
+    };
+    let text = twice.map_or_else(
+        || error.render_with_formatter(&serde_saphyr::UserMessageFormatter),
+        repeated::message,
+    );
+    let way_out = if twice.is_some() { repeated::WAY_OUT } else { "correct it there" };
     let Some(location) = error.location().filter(|location| location.line() > 0) else {
-        return text;
+        return Broken { message: text, way_out };
     };
     let said = format!(" at line {}, column {}", location.line(), location.column());
     let text = text.strip_suffix(&said).unwrap_or(&text);
     let line = location.line() + lines_before as u64;
-    format!("line {line}, column {}: {text}", location.column())
+    Broken { message: format!("line {line}, column {}: {text}", location.column()), way_out }
 }
 
 /// Writes whatever it is given as JSON, up to a number of bytes.

@@ -1,6 +1,6 @@
 //! Statements 1 to 5, and who waits.
 
-use super::super::{Fault, Heard, Kind, Protocol, Request, Wants};
+use super::super::{Fault, Heard, Kind, Protocol, Request, Standing, Wants};
 use super::rig::{Rig, expect, one};
 use super::world::{CDS, LDS, NODE, World};
 
@@ -145,5 +145,24 @@ fn s11_before_the_first_snapshot_and_for_an_unknown_node_there_is_silence() {
         expect(&rig.ack(&responses[0], &[]), &[]);
         world.without_node = false;
         assert_eq!(one(rig.publish(&mut world)).kind, Some(CDS));
+    }
+}
+
+#[test]
+fn a_node_that_goes_is_forgotten_and_one_that_was_never_there_waits() {
+    let mut world = World { without_node: true, ..World::default() };
+    world.service("a", "1");
+    let mut rig = Rig::new(Protocol::Delta);
+    assert_eq!(rig.session.standing(), None);
+    rig.publish(&mut world);
+    assert_eq!(rig.session.standing(), None, "nobody has said who it is");
+    assert!(rig.ask(CDS, &[]).is_empty());
+    assert_eq!(rig.session.standing(), Some(Standing::Waiting));
+    for (without_node, standing) in
+        [(false, Standing::Served), (true, Standing::Forgotten), (false, Standing::Served)]
+    {
+        world.without_node = without_node;
+        rig.publish(&mut world);
+        assert_eq!(rig.session.standing(), Some(standing));
     }
 }

@@ -49,3 +49,19 @@ fn s19_clusters_wait_for_no_answer_that_needs_endpoints() {
     let (has, _) = clusters_within(&mut rig, Duration::from_millis(500));
     assert_eq!(has, ["a", "c"], "the whole state, without the vanished one");
 }
+
+/// Warm at last, an Envoy answers the newest of the responses that came meanwhile, and no other.
+#[test]
+fn s19_an_answer_to_the_last_response_answers_those_before() {
+    let (mut world, mut rig) = warming(Protocol::Sotw);
+    let mut told = Vec::new();
+    for _ in 0..10 {
+        told.extend(rig.wait(Duration::from_millis(50)));
+    }
+    let last = told.iter().rfind(|response| response.kind == Some(CDS)).unwrap();
+    rig.ask(EDS, &["a", "c"]);
+    rig.ack(last, &[]);
+    world.service("d", "1");
+    let now = rig.publish(&mut world);
+    assert!(now.iter().any(|response| said(response).1.contains(&"d".to_owned())), "{now:?}");
+}

@@ -156,6 +156,46 @@ fn the_folder_itself_may_go_and_come_back() {
 }
 
 #[test]
+fn an_empty_folder_in_its_place_empties_nothing() {
+    let mut rig = Rig::new();
+    write(rig.root(), "a.yaml", &node("x1", 1));
+    write(rig.root(), "sub/b.yaml", &node("x2", 1));
+    rig.scan();
+    let away = rig.root().with_extension("away");
+    std::fs::rename(rig.root(), &away).unwrap();
+    // What an empty volume may hold, besides nothing.
+    std::fs::create_dir_all(rig.root().join("lost+found")).unwrap();
+    for _ in 0..5 {
+        assert_eq!(rig.settled("a.yaml") + rig.scan() + rig.wait(GRACE * 2), 0);
+        let said = rig.taken.said();
+        assert!(
+            said.contains("another folder") && said.contains("mount the volume again"),
+            "{said}"
+        );
+        assert!(rig.scanner.due().unwrap() - rig.now <= Duration::from_secs(4));
+    }
+    // The folder that was there before is back.
+    std::fs::remove_dir_all(rig.root()).unwrap();
+    std::fs::rename(&away, rig.root()).unwrap();
+    assert_eq!(rig.wait(Duration::from_secs(4)), 0);
+    assert_eq!(rig.taken.said(), "");
+    // Another one with a manifest is what counts now, and may be emptied as the first one might.
+    std::fs::rename(rig.root(), &away).unwrap();
+    std::fs::create_dir(rig.root()).unwrap();
+    assert_eq!(rig.scan() + rig.wait(GRACE * 2), 0);
+    write(rig.root(), "c.yaml", "# nothing\n");
+    assert_eq!(rig.settled("c.yaml") + rig.scan() + rig.wait(Duration::from_secs(4)), 2);
+    assert_eq!((rig.taken.show(), rig.taken.said()), (String::new(), String::new()));
+    write(rig.root(), "c.yaml", &node("x3", 1));
+    rig.settled("c.yaml");
+    assert_eq!(rig.taken.show(), "x3@c.yaml#1");
+    std::fs::remove_file(rig.root().join("c.yaml")).unwrap();
+    assert_eq!(rig.scan() + rig.wait(GRACE), 1);
+    assert_eq!((rig.taken.show(), rig.taken.said()), (String::new(), String::new()));
+    std::fs::remove_dir_all(away).unwrap();
+}
+
+#[test]
 fn nothing_is_said_before_the_folder_could_be_read() {
     let mut rig = Rig::new();
     write(rig.root(), "a.yaml", &node("x1", 1));

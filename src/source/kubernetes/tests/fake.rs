@@ -105,10 +105,9 @@ impl Fake {
             let words = format!("{resource} is forbidden: User \"u\" cannot {verb} it");
             return Ok(failure(403, "Forbidden", &words));
         }
-        let metadata_only = request.headers()[http::header::ACCEPT]
-            .to_str()
-            .unwrap()
-            .contains("PartialObjectMetadata");
+        let accept = request.headers().get(http::header::ACCEPT);
+        let metadata_only =
+            accept.is_some_and(|accept| accept.to_str().unwrap().contains("PartialObjectMetadata"));
         if !watch {
             return Ok(inside.list(&resource, &query, metadata_only));
         }
