@@ -26,7 +26,6 @@ pub use resolve::resolve;
 use writing::Writing;
 
 use crate::admin::Metrics;
-use crate::admission;
 use crate::capture::names::{self, Names};
 use crate::capture::{self, Outcome, Reconciler};
 use crate::cli::serve::Options;
@@ -53,20 +52,18 @@ pub async fn serve(options: Options) -> Result<()> {
         objects::follow(&options.objects, updates, &health, &metrics).await?;
     let admin = admin::bind(options.admin)?;
     let listeners = proxies::listeners(&options).await?;
-    let reviews = admission::metrics::Metrics::default();
-    let webhook = options
-        .webhook
-        .map(|webhook| webhook::start(webhook, reviews.clone(), &health, stop.clone()))
-        .transpose()?;
-    metrics.register(|registry| reviews.register(registry));
+    let webhook = webhook::bind(&options, connection.as_ref())?;
 
     let store = Arc::new(Store::default());
     let version = concat!("aether/", env!("CARGO_PKG_VERSION"));
     let mut server = Server::new(&store, version, proxies::admit());
     let leave = CancellationToken::new();
-    let writing = connection.map(|connection| {
-        Writing::start(&connection, &options.writing, &health, &metrics, leave.clone())
-    });
+    let writing = connection
+        .map(|connection| Writing::start(&connection, &options, &health, &metrics, leave.clone()));
+    let leadership = writing.as_ref().map(Writing::leadership);
+    let webhook = webhook
+        .map(|webhook| webhook.start(leadership, &health, &metrics, stop.clone()))
+        .transpose()?;
     if let Some(writing) = &writing {
         server = server.on_refusal(writing.on_refusal());
     }

@@ -37,7 +37,7 @@ const MAY_NAME: [(&str, &[&str]); 18] = [
     ("translate", &["model", "xds"]),
     ("capture", &["model", "index", "source", "translate", "xds"]),
     ("admin", &["health"]),
-    ("admission", &["model", "index"]),
+    ("admission", &["model", "health", "index", "leader"]),
     // The commands read settings and results; what is to be done they leave to `run`.
     (
         "cli",

@@ -2,9 +2,10 @@
 //!
 //! [`decide`] and [`patch()`] are pure and need nothing but the review: the path on which it came
 //! says whether the pod's own label or its namespace's brought it. [`server`] is the thin part
-//! around them that speaks HTTPS. The same pure parts serve `aether inject`, by [`workload`].
+//! around them that speaks HTTPS, with a certificate of [`certs`]. The same pure parts serve `aether inject`, by [`workload`].
 
 pub mod answer;
+pub mod certs;
 pub mod decide;
 mod keys;
 pub mod metrics;

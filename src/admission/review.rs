@@ -37,6 +37,14 @@ impl Entry {
         }
     }
 
+    /// Its name in the webhook configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pod => "pods.aether.io",
+            Self::Namespace => "namespaces.aether.io",
+        }
+    }
+
     /// The word for it in metrics and audit annotations.
     pub fn as_str(self) -> &'static str {
         match self {

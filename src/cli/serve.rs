@@ -136,6 +136,8 @@ pub struct Options {
     pub names: Option<(PathBuf, Duration)>,
     /// What is written to the API server.
     pub writing: Writing,
+    /// Our own namespace, where it was named.
+    pub own_namespace: Option<String>,
     /// What the translation is set to.
     pub translate: translate::Settings,
     /// What the index is set to.
@@ -168,6 +170,7 @@ impl Serve {
         let names = mesh_dns_snapshot.clone().map(|path| (path, *mesh_dns_heartbeat));
         let writing = self.kubernetes.options(self.shaping.own_namespace())?;
         let webhook = self.webhook.options(&self.injection, &index)?;
+        let own_namespace = self.shaping.own_namespace().map(str::to_owned);
         Ok(Options {
             objects,
             xds_address,
@@ -175,6 +178,7 @@ impl Serve {
             admin,
             names,
             writing,
+            own_namespace,
             translate,
             index,
             webhook,

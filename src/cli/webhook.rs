@@ -1,5 +1,7 @@
 //! The options of the pod-mutating webhook: what it gives a pod, and where it is served.
 
+mod certificate;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,6 +15,8 @@ use super::{WrongOptions, WrongSettings};
 use crate::admission::settings::{GateSpec, ResourceSpec};
 use crate::admission::{Gate, Settings};
 use crate::index;
+
+pub use certificate::Builtin;
 
 /// What the webhook gives a pod, the same for `serve` and `inject`.
 #[derive(Debug, Clone, Args)]
@@ -145,6 +149,9 @@ pub struct Webhook {
     #[arg(long, env = "AETHER_WEBHOOK_KEY", value_name = "FILE")]
     webhook_key: Option<PathBuf>,
 
+    #[command(flatten)]
+    builtin: certificate::BuiltinArgs,
+
     /// How long the webhook goes on when it is told to stop, as in 5s: until then the API server
     /// may still call it.
     #[arg(long, env = "AETHER_WEBHOOK_DRAIN", value_name = "DURATION", default_value = "5s",
@@ -178,7 +185,7 @@ pub struct Options {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Certificate {
     /// Made here.
-    Builtin,
+    Builtin(Builtin),
     /// From files.
     Files {
         /// The chain.
@@ -200,13 +207,14 @@ impl Webhook {
     ) -> Result<Option<Options>> {
         // A wrong value is refused whether the webhook is on or not.
         let settings = injection.settings(index.clone())?;
+        let builtin = self.builtin.options()?;
         let files = (self.webhook_cert.clone(), self.webhook_key.clone());
         let certificate = match (self.webhook_cert_mode, files) {
             (CertMode::Files, (Some(cert), Some(key))) => Certificate::Files { cert, key },
             (CertMode::Files, _) => bail!(WrongOptions(
                 "--webhook-cert-mode files needs both --webhook-cert FILE and --webhook-key FILE"
             )),
-            (CertMode::Builtin, (None, None)) => Certificate::Builtin,
+            (CertMode::Builtin, (None, None)) => Certificate::Builtin(builtin),
             (CertMode::Builtin, _) => bail!(WrongOptions(
                 "--webhook-cert and --webhook-key are for --webhook-cert-mode files"
             )),

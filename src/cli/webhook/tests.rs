@@ -23,7 +23,8 @@ fn it_is_off_until_it_has_an_address() {
     assert_eq!(options("--webhook-address none").unwrap(), None);
     let on = options("--webhook-address 0.0.0.0:9443").unwrap().unwrap();
     assert_eq!(on.address, "0.0.0.0:9443".parse().unwrap());
-    assert_eq!((on.certificate, on.drain), (Certificate::Builtin, Duration::from_secs(5)));
+    assert!(matches!(on.certificate, Certificate::Builtin(_)), "{:?}", on.certificate);
+    assert_eq!(on.drain, Duration::from_secs(5));
     assert!(on.settings.pod_ndots && on.settings.gate.is_none());
 }
 
