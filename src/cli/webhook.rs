@@ -7,10 +7,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, ValueEnum};
 
-use super::values::Address;
+use super::values::{Address, duration, switch};
 use super::{WrongOptions, WrongSettings};
 use crate::admission::settings::{GateSpec, ResourceSpec};
 use crate::admission::{Gate, Settings};
@@ -26,14 +25,14 @@ pub struct Injection {
     /// asked as they are and a lost query costs a second. Options that a pod has are left alone.
     #[arg(long, env = "AETHER_INJECT_POD_NDOTS", value_name = "BOOL", default_value = "true",
           action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true",
-          value_parser = BoolishValueParser::new())]
+          value_parser = switch)]
     inject_pod_ndots: bool,
 
     /// Put an init container before all others that waits for the pod's identity
     /// [default: on where --identity-gate-image names its image].
     #[arg(long, env = "AETHER_IDENTITY_GATE", value_name = "BOOL",
           action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true",
-          value_parser = BoolishValueParser::new())]
+          value_parser = switch)]
     identity_gate: Option<bool>,
 
     /// Image of the identity gate: the one that holds /identity-ready.
@@ -223,24 +222,6 @@ impl Webhook {
         let options = |address| Options { address, certificate, drain, settings };
         Ok(self.webhook_address.0.map(options))
     }
-}
-
-/// A duration: a number with ms, s or m.
-fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at_checked(digits).unwrap_or_default();
-    let millis = match unit {
-        "ms" => Some(1),
-        "s" => Some(1000),
-        "m" => Some(60_000),
-        "" if number == "0" => Some(0),
-        _ => None,
-    };
-    let number = number.parse::<u32>().ok().map(u64::from);
-    let (Some(number), Some(millis)) = (number, millis) else {
-        return Err("no duration: write 500ms, 5s, 1m or 0".to_owned());
-    };
-    Ok(Duration::from_millis(number * millis))
 }
 
 #[cfg(test)]

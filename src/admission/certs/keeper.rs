@@ -22,7 +22,7 @@ use super::api::{ApiError, Kubernetes, LIMIT, Reading};
 use super::authority::{Authorities, Now};
 use super::bundle::{self, Configuration};
 use super::metrics::Metrics;
-use super::plan::{Observed, Plan, Write, configuration_of, plan, secret_of};
+use super::plan::{Observed, Plan, Write, plan, secret_of};
 use super::rotation::{Contents, Place};
 use super::serve::Serve;
 use super::settings::Settings;

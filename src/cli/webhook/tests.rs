@@ -59,13 +59,3 @@ fn wrong_settings_of_the_gate_are_refused_even_where_the_webhook_is_off() {
     let empty = "--identity-gate-image= --identity-gate-timeout= --identity-gate-cpu-limit=";
     assert_eq!(options(empty).unwrap(), None);
 }
-
-#[test]
-fn a_drain_is_a_duration() {
-    for (text, expected) in [("0", 0), ("0s", 0), ("500ms", 500), ("5s", 5000), ("1m", 60_000)] {
-        assert_eq!(duration(text), Ok(Duration::from_millis(expected)), "{text}");
-    }
-    for text in ["", "5", "-1s", "1.5s", "s", "5 s", "99999999999s"] {
-        assert!(duration(text).is_err(), "{text}");
-    }
-}

@@ -182,7 +182,7 @@ fn what_was_deleted_or_broken_is_put_back_as_it_was() {
         let mut process = Process::new(true).serves(1, 0);
         process.sees(&found(1, rotating()), &live, 0);
         let plan = process.sees(&lost, &live, 1);
-        let (Some(Write::Create(contents) | Write::Replace(_, contents))) = &plan.write else {
+        let Some(Write::Create(contents) | Write::Replace(_, contents)) = &plan.write else {
             panic!("{plan:?}");
         };
         assert_eq!((contents.step, contents.fresh), (Step::Restore, None));
@@ -190,7 +190,7 @@ fn what_was_deleted_or_broken_is_put_back_as_it_was() {
         assert_eq!((plan.ready, plan.serve), (Ok(()), Serve::Keep(now(400).boot)));
         // A process without a memory takes up what is trusted, and begins a new one beside it.
         let plan = Process::new(true).sees(&lost, &live, 1);
-        let (Some(Write::Create(contents) | Write::Replace(_, contents))) = &plan.write else {
+        let Some(Write::Create(contents) | Write::Replace(_, contents)) = &plan.write else {
             panic!("{plan:?}");
         };
         assert_eq!((contents.step, contents.fresh), (Step::Begin, Some(Place::Next)));

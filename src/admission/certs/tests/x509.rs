@@ -185,7 +185,7 @@ fn the_operations_touch_the_bundles_of_our_entries_and_nothing_else() {
     let patched = |version: &str, entries: &[(usize, String)]| {
         let operations = bundle::operations(version, entries, &text);
         let mut object = configuration.clone();
-        let patch = serde_json::from_value(operations).unwrap();
+        let patch: json_patch::Patch = serde_json::from_value(operations).unwrap();
         json_patch::patch(&mut object, &patch).map(|()| object)
     };
     let mut object = patched("7", &entries).unwrap();
