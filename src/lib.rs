@@ -6,6 +6,7 @@
 //! in [`health`] and told by [`admin`].
 
 pub mod admin;
+pub mod admission;
 pub mod capture;
 pub mod cli;
 pub mod descriptors;

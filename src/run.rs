@@ -6,16 +6,19 @@ mod objects;
 mod once;
 mod proxies;
 mod resolve;
+mod webhook;
 mod writing;
 
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use futures::FutureExt;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+pub use crate::source::manifest::{Form, RawDocument, documents};
 pub use identity_ready::identity_ready;
 pub use once::{Once, once};
 pub use resolve::resolve;
@@ -39,7 +42,7 @@ const QUEUE: usize = 64;
 /// Where there is no source of objects, or an address cannot be served; before anything has started.
 pub async fn serve(options: Options) -> Result<()> {
     // Before anything else, so that a signal during the start is not lost.
-    let stop = stopped().context("signals")?;
+    let stop = stopped().context("signals")?.shared();
     let (health, metrics) = (Health::default(), Metrics::default());
     metrics.add_health(&health);
 
@@ -49,14 +52,18 @@ pub async fn serve(options: Options) -> Result<()> {
         objects::follow(&options.objects, updates, &health, &metrics).await?;
     let admin = admin::bind(options.admin)?;
     let listeners = proxies::listeners(&options).await?;
+    let webhook = webhook::bind(&options, connection.as_ref())?;
 
     let store = Arc::new(Store::default());
     let version = concat!("aether/", env!("CARGO_PKG_VERSION"));
     let mut server = Server::new(&store, version, proxies::admit());
     let leave = CancellationToken::new();
-    let writing = connection.map(|connection| {
-        Writing::start(&connection, &options.writing, &health, &metrics, leave.clone())
-    });
+    let writing = connection
+        .map(|connection| Writing::start(&connection, &options, &health, &metrics, leave.clone()));
+    let leadership = writing.as_ref().map(Writing::leadership);
+    let webhook = webhook
+        .map(|webhook| webhook.start(leadership, &health, &metrics, stop.clone()))
+        .transpose()?;
     if let Some(writing) = &writing {
         server = server.on_refusal(writing.on_refusal());
     }
@@ -101,6 +108,9 @@ pub async fn serve(options: Options) -> Result<()> {
         leave.cancel();
     };
     server.run(listeners, stop).await;
+    if let Some(webhook) = webhook {
+        webhook.await.context("the webhook")?;
+    }
     // The source ends, its channel closes, and with it the reconciler.
     following.abort();
     if let Some(writing) = writing {

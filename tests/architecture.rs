@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use scan::{has_word, paths_after, without_comments, without_tests};
 
 /// The parts that each part may name. `run` may name all; a part that is not here must be added.
-const MAY_NAME: [(&str, &[&str]); 17] = [
+const MAY_NAME: [(&str, &[&str]); 18] = [
     ("model", &[]),
     ("health", &[]),
     ("descriptors", &[]),
@@ -37,10 +37,22 @@ const MAY_NAME: [(&str, &[&str]); 17] = [
     ("translate", &["model", "xds"]),
     ("capture", &["model", "index", "source", "translate", "xds"]),
     ("admin", &["health"]),
+    ("admission", &["model", "health", "index", "leader"]),
     // The commands read settings and results; what is to be done they leave to `run`.
     (
         "cli",
-        &["model", "xds", "index", "leader", "translate", "descriptors", "dns", "identity", "run"],
+        &[
+            "model",
+            "xds",
+            "index",
+            "leader",
+            "translate",
+            "descriptors",
+            "admission",
+            "dns",
+            "identity",
+            "run",
+        ],
     ),
     (
         "run",
@@ -57,6 +69,7 @@ const MAY_NAME: [(&str, &[&str]); 17] = [
             "generate",
             "events",
             "admin",
+            "admission",
             "cli",
             "descriptors",
             "dns",

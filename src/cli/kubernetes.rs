@@ -1,12 +1,10 @@
 //! What is written to the API server, and which of several replicas does it.
 
-use std::time::Duration;
-
 use anyhow::{Context, Result};
 use clap::{ArgAction, Args};
 
 use super::WrongOptions;
-use super::values::{duration, switch};
+use super::values::{Span, switch};
 use crate::leader;
 use crate::model::is_dns_label;
 
@@ -26,19 +24,16 @@ pub struct Kubernetes {
     lease_name: String,
 
     /// How long the Lease of a leader that is gone keeps others waiting; whole seconds.
-    #[arg(long, env = "AETHER_LEASE_DURATION", value_name = "DURATION", default_value = "15s",
-          value_parser = duration)]
-    lease_duration: Duration,
+    #[arg(long, env = "AETHER_LEASE_DURATION", value_name = "SPAN", default_value = "15s")]
+    lease_duration: Span,
 
     /// How long a leader that reaches no API server still leads: shorter than the lease duration.
-    #[arg(long, env = "AETHER_LEASE_RENEW_DEADLINE", value_name = "DURATION",
-          default_value = "10s", value_parser = duration)]
-    lease_renew_deadline: Duration,
+    #[arg(long, env = "AETHER_LEASE_RENEW_DEADLINE", value_name = "SPAN", default_value = "10s")]
+    lease_renew_deadline: Span,
 
     /// How often a leader renews its Lease.
-    #[arg(long, env = "AETHER_LEASE_RENEW_INTERVAL", value_name = "DURATION",
-          default_value = "2s", value_parser = duration)]
-    lease_renew_interval: Duration,
+    #[arg(long, env = "AETHER_LEASE_RENEW_INTERVAL", value_name = "SPAN", default_value = "2s")]
+    lease_renew_interval: Span,
 
     /// Make a mesh Service for each ServiceAccount of running managed pods whose name no Service
     /// of a user claims.
@@ -71,9 +66,9 @@ impl Kubernetes {
     /// The options, checked together. `own_namespace` is ours, where it was named.
     pub fn options(&self, own_namespace: Option<&str>) -> Result<Writing> {
         let settings = leader::Settings::new(
-            self.lease_duration,
-            self.lease_renew_deadline,
-            self.lease_renew_interval,
+            self.lease_duration.0,
+            self.lease_renew_deadline.0,
+            self.lease_renew_interval.0,
         );
         let settings = settings.context(WrongOptions(
             "--lease-duration, --lease-renew-deadline and --lease-renew-interval",

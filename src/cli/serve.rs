@@ -11,6 +11,7 @@ use super::WrongOptions;
 use super::kubernetes::{Kubernetes, Writing};
 use super::options::{Objects, Shaping, Source};
 use super::values::{Address, Socket, Span};
+use super::webhook;
 use crate::{index, run, translate};
 
 /// Where proxies connect unless it is said otherwise.
@@ -57,6 +58,12 @@ pub struct Serve {
 
     #[command(flatten)]
     kubernetes: Kubernetes,
+
+    #[command(flatten)]
+    webhook: webhook::Webhook,
+
+    #[command(flatten)]
+    injection: webhook::Injection,
 }
 
 /// The file of mesh names.
@@ -129,10 +136,14 @@ pub struct Options {
     pub names: Option<(PathBuf, Duration)>,
     /// What is written to the API server.
     pub writing: Writing,
+    /// Our own namespace, where it was named.
+    pub own_namespace: Option<String>,
     /// What the translation is set to.
     pub translate: translate::Settings,
     /// What the index is set to.
     pub index: index::Settings,
+    /// The webhook; `None`: there is none.
+    pub webhook: Option<webhook::Options>,
 }
 
 impl Serve {
@@ -158,7 +169,20 @@ impl Serve {
         let NamesFile { mesh_dns_snapshot, mesh_dns_heartbeat } = &self.names;
         let names = mesh_dns_snapshot.clone().map(|path| (path, *mesh_dns_heartbeat));
         let writing = self.kubernetes.options(self.shaping.own_namespace())?;
-        Ok(Options { objects, xds_address, xds_socket, admin, names, writing, translate, index })
+        let webhook = self.webhook.options(&self.injection, &index)?;
+        let own_namespace = self.shaping.own_namespace().map(str::to_owned);
+        Ok(Options {
+            objects,
+            xds_address,
+            xds_socket,
+            admin,
+            names,
+            writing,
+            own_namespace,
+            translate,
+            index,
+            webhook,
+        })
     }
 
     /// Runs until it is told to stop.

@@ -9,11 +9,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::model::is_dns_label;
-pub use span::Span;
-
-mod duration;
-
-pub use duration::duration;
+pub use span::{Span, duration};
 
 /// Where the process listens for proxies on a Unix socket.
 #[derive(Debug, Clone, PartialEq, Eq)]

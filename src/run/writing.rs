@@ -11,6 +11,7 @@ use tracing::info;
 use crate::admin;
 use crate::capture::Outcome;
 use crate::cli::kubernetes::Writing as Options;
+use crate::cli::serve::Options as Serve;
 use crate::events::{self, Recorder, Refusals};
 use crate::generate::{self, Generator, Kubernetes, Observer, Operation, Periods};
 use crate::health::Health;
@@ -21,11 +22,14 @@ use crate::permissions::{Reviewer, needed};
 use crate::source::kubernetes::Connection;
 use crate::xds::{Kind, Refusal};
 
+use super::webhook;
+
 /// The parts that write, at work.
 pub(super) struct Writing {
     registry: watch::Sender<Option<Arc<Registry>>>,
     findings: watch::Sender<Arc<BTreeSet<Finding>>>,
     refusals: Refusals,
+    leadership: Leadership,
     election: JoinHandle<()>,
     others: Vec<JoinHandle<()>>,
 }
@@ -34,11 +38,12 @@ impl Writing {
     /// Starts them. The election goes on until `stop`, and then hands over.
     pub(super) fn start(
         connection: &Connection,
-        options: &Options,
+        serve: &Serve,
         health: &Health,
         metrics: &admin::Metrics,
         stop: CancellationToken,
     ) -> Self {
+        let options = &serve.writing;
         let client = connection.client.clone();
         let identity = identity();
         let (leadership, election) = elect(connection, options, &identity, health, stop);
@@ -47,7 +52,8 @@ impl Writing {
             let namespace = election.namespace.as_deref().unwrap_or(&connection.namespace);
             (namespace, election.lease.as_str())
         });
-        let needed = needed(lease, options.generate);
+        let mut needed = needed(lease, options.generate);
+        needed.extend(webhook::permissions(serve, connection));
         let reviewer = Reviewer::new(client.clone(), needed, health.part("permissions"));
         metrics.register(|registry| reviewer.register(registry));
         let mut others = vec![tokio::spawn(reviewer.run())];
@@ -70,9 +76,14 @@ impl Writing {
         let counts = events::Metrics::default();
         metrics.register(|registry| counts.register(registry));
         let (recorder, refusals) =
-            Recorder::new(client, identity, leadership, vec![found, generated], counts);
+            Recorder::new(client, identity, leadership.clone(), vec![found, generated], counts);
         others.push(tokio::spawn(recorder.run()));
-        Self { registry, findings, refusals, election, others }
+        Self { registry, findings, refusals, leadership, election, others }
+    }
+
+    /// Whether this process may write.
+    pub(super) fn leadership(&self) -> &Leadership {
+        &self.leadership
     }
 
     /// What hears of refusals, for the xDS server.

@@ -51,11 +51,17 @@ async fn generator(kubeconfig: std::path::PathBuf) -> Result<Writes> {
     ));
     let (registry, registries) = watch::channel(None);
     let reconciler = Reconciler::new(index::Settings::default(), translate::Settings::default());
-    capture::spawn(reconciler, queued, capture::Metrics::default(), move |outcome: Outcome| {
-        if let Some(new) = outcome.registry {
-            registry.send_replace(Some(new));
-        }
-    })?;
+    capture::spawn(
+        reconciler,
+        queued,
+        capture::Metrics::default(),
+        None,
+        move |outcome: Outcome| {
+            if let Some(new) = outcome.registry {
+                registry.send_replace(Some(new));
+            }
+        },
+    )?;
     let writes = Writes::default();
     let generator = Generator {
         services: Kubernetes::new(connection.client),

@@ -42,6 +42,11 @@ impl FromStr for Span {
     }
 }
 
+/// A span alone, as the value of an option.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    text.parse().map(|Span(duration)| duration)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]

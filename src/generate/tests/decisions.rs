@@ -1,49 +1,10 @@
-//! Single decisions, from objects to plan.
+//! Single decisions, from objects to plan: who gets a Service, and what it says.
 
-use std::time::Duration;
+use serde_json::json;
 
-use serde_json::{Value, json};
-
-use super::plane::Plane;
 use super::server::{pod, service};
-use crate::generate::{Operation, Why};
+use super::words::{HOUR, MINUTE, SECOND, key, plane};
 use crate::model::{Reason, ServiceKey};
-
-const SECOND: Duration = Duration::from_secs(1);
-const MINUTE: Duration = Duration::from_secs(60);
-const HOUR: Duration = Duration::from_secs(3600);
-
-fn key(name: &str) -> ServiceKey {
-    ServiceKey::new("shop", name)
-}
-
-fn plane() -> Plane {
-    Plane::new(1)
-}
-
-impl Plane {
-    fn pod(&self, name: &str, account: &str, annotations: &Value) {
-        self.fake.with(|state| state.server.put_pod(&key(name), pod(account, annotations)));
-    }
-
-    fn no_pod(&self, name: &str) {
-        self.fake.with(|state| state.server.remove_pod(&key(name)));
-    }
-
-    fn account(&self, name: &str, there: bool) {
-        self.fake.with(|state| state.server.account(&key(name), there));
-    }
-
-    fn service(&self, name: &str) -> Option<Value> {
-        self.fake.with(|state| state.server.services.get(&key(name)).cloned())
-    }
-
-    /// The reasons and messages of what is found.
-    async fn found(&mut self) -> Vec<(Reason, String)> {
-        self.pass(SECOND).await;
-        self.plan().findings.iter().map(|found| (found.reason, found.to_string())).collect()
-    }
-}
 
 #[tokio::test]
 async fn a_workload_gets_a_service_and_it_is_as_the_issue_says() {
@@ -176,88 +137,6 @@ async fn the_oldest_pods_word_counts_and_the_others_are_reported() {
     plane.pod("b", "web", &json!({ "endpoint.aether.io/protocol": "h2" }));
     plane.pod("c", "web", &json!({ "endpoint.aether.io/protocol": "gRPC" }));
     assert_eq!(plane.found().await, []);
-}
-
-#[tokio::test]
-async fn a_scale_to_zero_keeps_the_service_for_a_day() {
-    let mut plane = plane();
-    plane.account("web", true);
-    plane.pod("web-0", "web", &json!({ "endpoint.aether.io/port": "9000" }));
-    plane.pass(MINUTE).await;
-    let before = plane.service("web").unwrap();
-    plane.no_pod("web-0");
-    plane.pass(HOUR * 24 - SECOND).await;
-    assert_eq!(plane.service("web").as_ref(), Some(&before), "nothing of it changes");
-    plane.pod("web-1", "web", &json!({ "endpoint.aether.io/port": "9000" }));
-    plane.pass(SECOND).await;
-    plane.no_pod("web-1");
-    plane.pass(HOUR * 24 - SECOND).await;
-    assert_eq!(plane.service("web").as_ref(), Some(&before), "the day begins anew");
-    plane.pass(SECOND).await;
-    assert_eq!(plane.service("web"), None);
-}
-
-#[tokio::test]
-async fn without_its_account_it_goes_after_a_minute() {
-    let mut plane = plane();
-    plane.account("web", true);
-    plane.pod("web-0", "web", &json!({}));
-    plane.pass(MINUTE).await;
-    plane.account("web", false);
-    plane.pass(HOUR).await;
-    assert!(plane.service("web").is_some(), "pods run without their account");
-    plane.no_pod("web-0");
-    plane.pass(MINUTE - SECOND).await;
-    assert!(plane.service("web").is_some());
-    plane.pass(SECOND).await;
-    assert!(plane.service("web").is_none());
-}
-
-#[tokio::test]
-async fn a_new_leader_counts_from_its_own_beginning() {
-    let mut plane = plane();
-    plane.account("web", true);
-    plane.pod("web-0", "web", &json!({}));
-    plane.pass(MINUTE).await;
-    plane.no_pod("web-0");
-    plane.pass(HOUR * 23).await;
-    plane.new_leader();
-    plane.pass(HOUR * 23).await;
-    assert!(plane.service("web").is_some());
-    plane.pass(HOUR).await;
-    assert!(plane.service("web").is_none());
-}
-
-#[tokio::test]
-async fn pods_and_accounts_that_the_watch_has_not_shown_yet_save_their_service() {
-    let mut plane = plane();
-    plane.pod("web-0", "web", &json!({}));
-    plane.pass(MINUTE).await;
-    plane.no_pod("web-0");
-    plane.hears(usize::MAX);
-    plane.work().await;
-    plane.now = plane.now + MINUTE * 2;
-    // It is there, but the watch lags behind.
-    plane.fake.with(|state| {
-        let mut pending = pod("web", &json!({}));
-        pending["status"]["phase"] = "Pending".into();
-        state.server.put_pod(&key("web-1"), pending);
-    });
-    assert_eq!(plane.plan().operations, [Operation::Delete(key("web"), Why::Gone)]);
-    plane.work().await;
-    assert!(plane.service("web").is_some());
-    // The same with the account.
-    plane.no_pod("web-1");
-    plane.hears(usize::MAX);
-    plane.work().await;
-    plane.now = plane.now + MINUTE * 3;
-    plane.account("web", true);
-    assert_eq!(plane.plan().operations, [Operation::Delete(key("web"), Why::Gone)]);
-    plane.work().await;
-    assert!(plane.service("web").is_some());
-    plane.account("web", false);
-    plane.pass(MINUTE * 3).await;
-    assert!(plane.service("web").is_none());
 }
 
 #[tokio::test]

@@ -5,7 +5,9 @@
 mod decisions;
 mod fake;
 mod histories;
+mod keeps;
 mod plane;
 mod random;
 mod server;
 mod terms;
+mod words;

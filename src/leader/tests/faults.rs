@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::world::{Event, Random, World};
+use super::random::Random;
+use super::world::{Event, World};
 use crate::leader::Settings;
 
 /// How long faults go on, in milliseconds.

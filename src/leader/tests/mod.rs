@@ -3,5 +3,7 @@
 
 mod faults;
 mod permits;
+mod random;
+mod server;
 mod steps;
 mod world;

@@ -6,30 +6,10 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::random::Random;
 use crate::leader::{Answer, Boot, Election, Record, Request, Settings, Step};
 
-type Seen = Option<Record<()>>;
-
-/// A small generator of pseudo-random numbers (xorshift).
-#[derive(Debug, Clone)]
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % bound.max(1)
-    }
-
-    pub fn chance(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
-    }
-}
+pub type Seen = Option<Record<()>>;
 
 /// What happens. Times are milliseconds of the world.
 #[derive(Debug, Clone)]
@@ -69,12 +49,12 @@ pub struct Process {
     /// In thousandths.
     rate: u64,
     frozen: bool,
-    cut: bool,
+    pub cut: bool,
     pub dead: bool,
     waiting: Option<u64>,
     missed: Vec<Event>,
-    watch: u64,
-    watched_until: u64,
+    pub watch: u64,
+    pub watched_until: u64,
     alarm: Option<u64>,
 }
 
@@ -84,17 +64,17 @@ pub struct World {
     pub processes: Vec<Process>,
     pub lease: Seen,
     pub requests: Vec<&'static str>,
-    version: u64,
+    pub version: u64,
     queue: BinaryHeap<Reverse<(u64, u64, usize)>>,
     events: Vec<Option<Event>>,
-    random: Random,
+    pub random: Random,
     /// Chance in percent that a request, or an answer, is lost; and that one takes long.
     pub lost: u64,
     pub late: u64,
     pub delay: u64,
 }
 
-fn identity(process: usize) -> Arc<str> {
+pub fn identity(process: usize) -> Arc<str> {
     format!("p{process}").into()
 }
 
@@ -174,7 +154,7 @@ impl World {
         Boot(Duration::from_micros(process.offset * 1000 + self.now * process.rate))
     }
 
-    fn takes(&mut self) -> u64 {
+    pub fn takes(&mut self) -> u64 {
         let long = self.random.chance(self.late);
         if long { self.random.below(25_000) } else { 1 + self.random.below(self.delay) }
     }
@@ -270,64 +250,5 @@ impl World {
                 }
             }
         }
-    }
-
-    /// The API server: it compares versions, and that is all that it does.
-    fn arrives(&mut self, at: usize, number: u64, request: &Request<()>) {
-        let current = self.lease.as_ref().map(|lease| lease.version.clone());
-        let matches = match request {
-            Request::Read => true,
-            Request::Create => current.is_none(),
-            Request::Hold(over) | Request::Release(over) => current == Some(over.version.clone()),
-        };
-        let answer = if *request == Request::Read {
-            Answer::Read(self.lease.clone())
-        } else if matches {
-            let release = matches!(request, Request::Release(_));
-            self.change(|_| {
-                Some(Record {
-                    version: "".into(),
-                    holder: (!release).then(|| identity(at)),
-                    duration: Some(Duration::from_secs(15)),
-                    body: (),
-                })
-            });
-            Answer::Stored(self.lease.clone().unwrap())
-        } else {
-            Answer::Refused
-        };
-        let takes = self.takes();
-        if !self.random.chance(self.lost) {
-            self.after(takes, at, Event::Reply(number, answer));
-        }
-    }
-
-    /// The Lease takes a new form, and every watch will show it, in order.
-    fn change(&mut self, form: impl FnOnce(Seen) -> Seen) {
-        self.version += 1;
-        self.lease = form(self.lease.take());
-        if let Some(lease) = &mut self.lease {
-            lease.version = self.version.to_string().into();
-        }
-        for at in 0..self.processes.len() {
-            self.show(at);
-        }
-    }
-
-    fn show(&mut self, at: usize) {
-        let takes = self.takes();
-        let process = &mut self.processes[at];
-        process.watched_until = process.watched_until.max(self.now + takes);
-        let (time, watch) = (process.watched_until, process.watch);
-        let seen = self.lease.clone();
-        if !self.processes[at].cut {
-            self.at(time, at, Event::Watched(watch, seen));
-        }
-    }
-
-    fn watch_again(&mut self, at: usize) {
-        self.processes[at].watch += 1;
-        self.processes[at].watched_until = self.now;
-        self.show(at);
     }
 }

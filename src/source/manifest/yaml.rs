@@ -43,13 +43,13 @@ pub(super) fn read(name: &str, text: &str, manifest: &mut Manifest) {
 }
 
 /// Why a document is no YAML, and what to do about it.
-struct Broken {
-    message: String,
-    way_out: &'static str,
+pub(super) struct Broken {
+    pub(super) message: String,
+    pub(super) way_out: &'static str,
 }
 
 /// One document as JSON text.
-fn to_json(part: Document<'_>) -> Result<String, Broken> {
+pub(super) fn to_json(part: Document<'_>) -> Result<String, Broken> {
     // JSON is YAML, and reads faster as what it is.
     let body = part.text.strip_prefix("---").unwrap_or(part.text).trim();
     if body.starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(body).is_ok() {
