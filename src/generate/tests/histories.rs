@@ -11,7 +11,7 @@ use super::server::{pod, service};
 use crate::index::generated;
 use crate::model::{ServiceKey, is_dns_label};
 
-const HOUR: Duration = Duration::from_secs(3600);
+const HOUR: Duration = Duration::from_hours(1);
 const NAMESPACES: [&str; 6] = ["shop", "shop", "shop", "shop", "pay", "kube-system"];
 const ACCOUNTS: [&str; 7] = ["web", "web", "web", "cart", "default", "we.b", "1st"];
 
