@@ -29,9 +29,9 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            refresh: Duration::from_secs(45 * 60),
-            repeat: Duration::from_secs(5 * 60),
-            forget: Duration::from_secs(60 * 60),
+            refresh: Duration::from_mins(45),
+            repeat: Duration::from_mins(5),
+            forget: Duration::from_hours(1),
             burst: 100,
             pace: Duration::from_millis(500),
             per_object: 10,

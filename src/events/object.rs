@@ -40,15 +40,14 @@ pub(super) fn event(
     now: Timestamp,
 ) -> Value {
     let object = &message.object;
-    let mut regarding = json!({
+    let of = (!object.namespace.is_empty()).then_some(&*object.namespace);
+    let regarding = json!({
         "apiVersion": api_version,
         "kind": object.kind,
+        "namespace": of,
         "name": &*object.name,
         "uid": uid,
     });
-    if !object.namespace.is_empty() {
-        regarding["namespace"] = (*object.namespace).into();
-    }
     json!({
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",

@@ -28,7 +28,7 @@ pub struct Plan {
 /// The history counts what comes of it as written; what fails is [told to it](History::failed).
 pub fn plan(
     lasting: &BTreeSet<Message>,
-    once: Vec<Message>,
+    once: &[Message],
     history: &mut History,
     now: Boot,
 ) -> Plan {
@@ -43,7 +43,7 @@ pub fn plan(
             told.lasting = true;
         }
     }
-    for message in &once {
+    for message in once {
         if let Some(told) = history.enter(message, now) {
             told.fresh = true;
         }

@@ -86,7 +86,7 @@ impl Recorder {
             let permit = self.leadership.permit();
             let lasting = permit.as_ref().map(|_| self.lasting()).unwrap_or_default();
             let before = history.dropped();
-            let plan = plan(&lasting, std::mem::take(&mut once), &mut history, clock.now());
+            let plan = plan(&lasting, &std::mem::take(&mut once), &mut history, clock.now());
             self.metrics.dropped(history.dropped() - before);
             for write in plan.writes {
                 let permit = permit.as_ref().filter(|_| lasting.contains(&write.message));

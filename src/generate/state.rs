@@ -19,12 +19,12 @@ pub struct Periods {
 
 impl Default for Periods {
     fn default() -> Self {
-        Self { gone: Duration::from_secs(60), idle: Duration::from_secs(24 * 60 * 60) }
+        Self { gone: Duration::from_mins(1), idle: Duration::from_hours(24) }
     }
 }
 
 /// After this time without a write or a failure, the next one is the first again.
-const FORGOTTEN: Duration = Duration::from_secs(600);
+const FORGOTTEN: Duration = Duration::from_mins(10);
 
 /// Since when a Service is not needed, as far as this leader has seen.
 #[derive(Debug, Clone, Copy, Default)]
@@ -96,11 +96,10 @@ impl State {
             // The watch shows it in a moment. One that drifts again and again is somebody else's
             // doing too, and not worth a fight.
             Outcome::Written => (seconds(1), seconds(300), 8),
-            Outcome::AsWanted => (seconds(1), seconds(60), 0),
             Outcome::Overtaken => (Duration::from_millis(200), seconds(30), 0),
             // It is used as soon as it is granted.
             Outcome::Forbidden(_) => (seconds(3), seconds(3), 0),
-            Outcome::Failed(_) => (seconds(1), seconds(60), 0),
+            Outcome::AsWanted | Outcome::Failed(_) => (seconds(1), seconds(60), 0),
             Outcome::Kept | Outcome::Taken => (seconds(60), seconds(600), 0),
             Outcome::Refused(_) => (seconds(10), seconds(600), 0),
             Outcome::Lost => return,

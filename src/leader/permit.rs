@@ -126,7 +126,7 @@ impl Permit {
     ) -> Result<T, NotWritten> {
         let left = self.remaining()?;
         // Shorter than what is left: a request that is given up at the very end may still arrive.
-        let limit = limit.min(left - left / 10);
+        let limit = limit.min(left.saturating_sub(left / 10));
         let _under_way = self.leadership.writing.token();
         let mut request = pin!(request);
         let checked = poll_fn(|context| match self.check() {

@@ -54,7 +54,7 @@ pub struct Settings {
 impl Settings {
     /// The longest lease duration. What another's record says beyond it is cut to it, so that a
     /// number that somebody mistyped does not leave the mesh without a leader for ever.
-    pub const LONGEST: Duration = Duration::from_secs(600);
+    pub const LONGEST: Duration = Duration::from_mins(10);
 
     /// Checks durations against each other.
     pub fn new(
@@ -95,6 +95,8 @@ impl Default for Settings {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     const fn ms(ms: u64) -> Duration {

@@ -21,7 +21,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// How often it is asked while something is missing, or nothing is known.
 const SOON: Duration = Duration::from_secs(3);
 /// How often it is asked while all is well.
-const LATER: Duration = Duration::from_secs(60);
+const LATER: Duration = Duration::from_mins(1);
 
 /// What the API server says.
 #[derive(Debug, Clone, PartialEq, Eq)]

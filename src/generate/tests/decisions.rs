@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::server::{pod, service};
-use super::words::{HOUR, MINUTE, SECOND, key, plane};
+use super::words::{HOUR, MINUTE, SECOND, just_before, key, plane};
 use crate::model::{Reason, ServiceKey};
 
 #[tokio::test]
@@ -74,7 +74,7 @@ async fn a_users_claim_comes_first_and_takes_the_place_of_ours() {
         let claims = json!({ "aether.io/service": "web" });
         state.server.user_puts(&key("front"), service(&key("front"), true, &claims));
     });
-    plane.pass(MINUTE - SECOND).await;
+    plane.pass(just_before(MINUTE)).await;
     assert!(plane.service("web").is_some(), "it might be a mistake");
     plane.pass(SECOND * 2).await;
     assert!(plane.service("web").is_none());

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::server::pod;
-use super::words::{HOUR, MINUTE, SECOND, key, plane};
+use super::words::{HOUR, MINUTE, SECOND, just_before, key, plane};
 use crate::generate::{Operation, Why};
 
 #[tokio::test]
@@ -14,12 +14,12 @@ async fn a_scale_to_zero_keeps_the_service_for_a_day() {
     plane.pass(MINUTE).await;
     let before = plane.service("web").unwrap();
     plane.no_pod("web-0");
-    plane.pass(HOUR * 24 - SECOND).await;
+    plane.pass(just_before(HOUR * 24)).await;
     assert_eq!(plane.service("web").as_ref(), Some(&before), "nothing of it changes");
     plane.pod("web-1", "web", &json!({ "endpoint.aether.io/port": "9000" }));
     plane.pass(SECOND).await;
     plane.no_pod("web-1");
-    plane.pass(HOUR * 24 - SECOND).await;
+    plane.pass(just_before(HOUR * 24)).await;
     assert_eq!(plane.service("web").as_ref(), Some(&before), "the day begins anew");
     plane.pass(SECOND).await;
     assert_eq!(plane.service("web"), None);
@@ -35,7 +35,7 @@ async fn without_its_account_it_goes_after_a_minute() {
     plane.pass(HOUR).await;
     assert!(plane.service("web").is_some(), "pods run without their account");
     plane.no_pod("web-0");
-    plane.pass(MINUTE - SECOND).await;
+    plane.pass(just_before(MINUTE)).await;
     assert!(plane.service("web").is_some());
     plane.pass(SECOND).await;
     assert!(plane.service("web").is_none());

@@ -14,6 +14,7 @@ pub struct Plane {
     pub index: Index,
     pub state: State,
     pub now: Boot,
+    pub periods: Periods,
     permit: Permit,
     registry: Arc<Registry>,
 }
@@ -25,6 +26,7 @@ impl Plane {
             index: Index::new(Settings::new(MeshNames::default(), ["spire-system"], Vec::new())),
             state: State::default(),
             now: Boot(Duration::from_secs(1000)),
+            periods: Periods::default(),
             permit: Leadership::alone().permit().unwrap(),
             registry: Arc::default(),
         }
@@ -43,7 +45,7 @@ impl Plane {
             self.registry = registry;
         }
         self.state.observe(&self.registry, self.now);
-        decide(&self.registry, &self.state, &Periods::default(), self.now)
+        decide(&self.registry, &self.state, &self.periods, self.now)
     }
 
     /// Works until there is nothing to do at this time; what is planned then.

@@ -9,8 +9,13 @@ use super::server::pod;
 use crate::model::{Reason, ServiceKey};
 
 pub const SECOND: Duration = Duration::from_secs(1);
-pub const MINUTE: Duration = Duration::from_secs(60);
-pub const HOUR: Duration = Duration::from_secs(3600);
+pub const MINUTE: Duration = Duration::from_mins(1);
+pub const HOUR: Duration = Duration::from_hours(1);
+
+/// A second earlier.
+pub fn just_before(time: Duration) -> Duration {
+    time.saturating_sub(SECOND)
+}
 
 pub fn key(name: &str) -> ServiceKey {
     ServiceKey::new("shop", name)

@@ -27,7 +27,9 @@ fn index() -> Index {
 
 fn of(objects: &[Value]) -> Accounts {
     let mut index = index();
-    objects.iter().for_each(|object| index.apply(put(object)));
+    for object in objects {
+        index.apply(put(object));
+    }
     let registry = index.registry().unwrap();
     registry.namespaces.get("shop").map(|accounts| Accounts::clone(accounts)).unwrap_or_default()
 }

@@ -21,8 +21,11 @@ fn rig() -> Rig {
     Rig { time, seat, leadership }
 }
 
-fn term(number: u64, until: u64) -> Option<Term> {
-    Some(Term { number, until: Boot(Duration::from_millis(until)) })
+impl Rig {
+    /// The election says that a term goes on until then; whether that is news.
+    fn term(&self, number: u64, until: u64) -> bool {
+        self.seat.say(Some(Term { number, until: Boot(Duration::from_millis(until)) }))
+    }
 }
 
 const LIMIT: Duration = Duration::from_secs(5);
@@ -31,7 +34,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 fn a_permit_ends_with_its_term_and_by_the_clock() {
     let rig = rig();
     assert!(!rig.leadership.is_leader() && rig.leadership.permit().is_none());
-    rig.seat.say(term(1, 2000));
+    rig.term(1, 2000);
     let permit = rig.leadership.permit().unwrap();
     assert_eq!(permit.remaining(), Ok(Duration::from_secs(1)));
     rig.time.store(1999, SeqCst);
@@ -41,9 +44,9 @@ fn a_permit_ends_with_its_term_and_by_the_clock() {
     assert_eq!(permit.check(), Err(NotWritten::Lost));
     assert!(!rig.leadership.is_leader());
     // A renewal of the same term makes it good again, another term does not.
-    rig.seat.say(term(1, 3000));
+    rig.term(1, 3000);
     assert_eq!(permit.check(), Ok(()));
-    rig.seat.say(term(2, 4000));
+    rig.term(2, 4000);
     assert_eq!(permit.check(), Err(NotWritten::Lost));
     assert!(rig.leadership.permit().unwrap().check().is_ok());
 }
@@ -53,9 +56,9 @@ async fn changes_are_told_and_renewals_are_none() {
     let rig = rig();
     let mut leadership = rig.leadership.clone();
     let soon = Duration::from_millis(20);
-    assert!(rig.seat.say(term(1, 2000)));
+    assert!(rig.term(1, 2000));
     tokio::time::timeout(LIMIT, leadership.changed()).await.unwrap();
-    assert!(!rig.seat.say(term(1, 3000)));
+    assert!(!rig.term(1, 3000));
     assert!(tokio::time::timeout(soon, leadership.changed()).await.is_err());
     let permit = leadership.acquired().await;
     assert!(tokio::time::timeout(soon, permit.lost()).await.is_err());
@@ -69,7 +72,7 @@ async fn changes_are_told_and_renewals_are_none() {
 #[tokio::test]
 async fn a_write_is_refused_cut_or_done() {
     let rig = rig();
-    rig.seat.say(term(1, 61_000));
+    rig.term(1, 61_000);
     let permit = rig.leadership.permit().unwrap();
     assert_eq!(permit.write(LIMIT, async { 7 }).await, Ok(7));
     let never = std::future::pending::<()>;
@@ -87,7 +90,7 @@ async fn a_write_is_refused_cut_or_done() {
 #[tokio::test]
 async fn a_write_ends_when_the_leadership_does() {
     let rig = rig();
-    rig.seat.say(term(1, 61_000));
+    rig.term(1, 61_000);
     let permit = rig.leadership.permit().unwrap();
     let write = tokio::spawn({
         let permit = permit.clone();
@@ -104,7 +107,7 @@ async fn a_write_ends_when_the_leadership_does() {
 #[tokio::test]
 async fn a_request_does_not_go_on_after_the_end_of_the_term() {
     let rig = rig();
-    rig.seat.say(term(1, 11_000));
+    rig.term(1, 11_000);
     let permit = rig.leadership.permit().unwrap();
     let time = rig.time.clone();
     let request = async {

@@ -172,7 +172,9 @@ impl World {
                 process.frozen = false;
                 process.alarm = None;
                 let missed = std::mem::take(&mut process.missed);
-                missed.into_iter().for_each(|event| self.after(0, at, event));
+                for event in missed {
+                    self.after(0, at, event);
+                }
             }
             Event::Kill => process.dead = true,
             Event::Cut => {
