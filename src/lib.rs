@@ -6,14 +6,19 @@
 //! in [`health`] and told by [`admin`].
 
 pub mod admin;
+pub mod admission;
 pub mod capture;
 pub mod cli;
 pub mod descriptors;
 pub mod dns;
+pub mod events;
+pub mod generate;
 pub mod health;
 pub mod identity;
 pub mod index;
+pub mod leader;
 pub mod model;
+pub mod permissions;
 pub mod run;
 pub mod source;
 pub mod translate;

@@ -6,25 +6,31 @@ mod objects;
 mod once;
 mod proxies;
 mod resolve;
+mod webhook;
+mod writing;
 
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use futures::FutureExt;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+pub use crate::source::manifest::{Form, RawDocument, documents};
 pub use identity_ready::identity_ready;
 pub use once::{Once, once};
 pub use resolve::resolve;
 
+use writing::Writing;
+
 use crate::admin::Metrics;
 use crate::capture::names::{self, Names};
-use crate::capture::{self, Reconciler};
+use crate::capture::{self, Outcome, Reconciler};
 use crate::cli::serve::Options;
 use crate::health::{Health, Part};
-use crate::xds::{Server, Snapshot, Store};
+use crate::xds::{Server, Store};
 
 /// How many updates may queue between the source and the reconciler, which takes all at once. A
 /// source that fills it waits, so that memory stays bounded.
@@ -36,19 +42,31 @@ const QUEUE: usize = 64;
 /// Where there is no source of objects, or an address cannot be served; before anything has started.
 pub async fn serve(options: Options) -> Result<()> {
     // Before anything else, so that a signal during the start is not lost.
-    let stop = stopped().context("signals")?;
+    let stop = stopped().context("signals")?.shared();
     let (health, metrics) = (Health::default(), Metrics::default());
     metrics.add_health(&health);
 
     // The source first: where there is none, nothing is bound or said to be served.
     let (updates, queued) = mpsc::channel(QUEUE);
-    let follow = objects::follow(&options.objects, updates, &health, &metrics).await?;
+    let (follow, connection) =
+        objects::follow(&options.objects, updates, &health, &metrics).await?;
     let admin = admin::bind(options.admin)?;
     let listeners = proxies::listeners(&options).await?;
+    let webhook = webhook::bind(&options, connection.as_ref())?;
 
     let store = Arc::new(Store::default());
     let version = concat!("aether/", env!("CARGO_PKG_VERSION"));
-    let server = Server::new(&store, version, proxies::admit());
+    let mut server = Server::new(&store, version, proxies::admit());
+    let leave = CancellationToken::new();
+    let writing = connection
+        .map(|connection| Writing::start(&connection, &options, &health, &metrics, leave.clone()));
+    let leadership = writing.as_ref().map(Writing::leadership);
+    let webhook = webhook
+        .map(|webhook| webhook.start(leadership, &health, &metrics, stop.clone()))
+        .transpose()?;
+    if let Some(writing) = &writing {
+        server = server.on_refusal(writing.on_refusal());
+    }
     metrics.register(|registry| server.stats().register(registry));
     let capture = capture::Metrics::default();
     metrics.register(|registry| capture.register(registry));
@@ -63,7 +81,15 @@ pub async fn serve(options: Options) -> Result<()> {
     let reconciler = Reconciler::new(options.index, options.translate);
     let part = health.part("snapshot");
     part.waiting("the objects are not read yet");
-    capture::spawn(reconciler, queued, capture, names, announced(store, part))
+    let mut on_round = writing.as_ref().map(Writing::on_round);
+    let mut publish = announced(store, part);
+    let each_round = move |outcome: Outcome| {
+        if let Some(on_round) = &mut on_round {
+            on_round(&outcome);
+        }
+        publish(outcome);
+    };
+    capture::spawn(reconciler, queued, capture, names, each_round)
         .context("the reconciler's thread")?;
     let following = tokio::spawn(follow);
 
@@ -79,10 +105,17 @@ pub async fn serve(options: Options) -> Result<()> {
     let stop = async {
         stop.await;
         health.drain();
+        leave.cancel();
     };
     server.run(listeners, stop).await;
+    if let Some(webhook) = webhook {
+        webhook.await.context("the webhook")?;
+    }
     // The source ends, its channel closes, and with it the reconciler.
     following.abort();
+    if let Some(writing) = writing {
+        writing.end().await;
+    }
     ended.cancel();
     if let Some(admin) = admin {
         admin.await.context("health and metrics")?;
@@ -92,9 +125,10 @@ pub async fn serve(options: Options) -> Result<()> {
 }
 
 /// Publishes snapshots, and says of the first that there is one.
-fn announced(store: Arc<Store>, part: Part) -> impl FnMut(Arc<Snapshot>) + Send + 'static {
+fn announced(store: Arc<Store>, part: Part) -> impl FnMut(Outcome) + Send + 'static {
     let mut first = true;
-    move |snapshot| {
+    move |outcome| {
+        let Some(snapshot) = outcome.snapshot else { return };
         let proxies = snapshot.nodes.len();
         store.publish(snapshot);
         if std::mem::take(&mut first) {

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use scan::{has_word, paths_after, without_comments, without_tests};
 
 /// The parts that each part may name. `run` may name all; a part that is not here must be added.
-const MAY_NAME: [(&str, &[&str]); 13] = [
+const MAY_NAME: [(&str, &[&str]); 18] = [
     ("model", &[]),
     ("health", &[]),
     ("descriptors", &[]),
@@ -29,12 +29,31 @@ const MAY_NAME: [(&str, &[&str]); 13] = [
     ("identity", &[]),
     ("xds", &[]),
     ("index", &["model"]),
+    ("leader", &["health"]),
+    ("permissions", &["health"]),
+    ("generate", &["model", "index", "leader"]),
+    ("events", &["model", "index", "leader"]),
     ("source", &["model", "health", "index"]),
     ("translate", &["model", "xds"]),
     ("capture", &["model", "index", "source", "translate", "xds"]),
     ("admin", &["health"]),
+    ("admission", &["model", "health", "index", "leader"]),
     // The commands read settings and results; what is to be done they leave to `run`.
-    ("cli", &["model", "xds", "index", "translate", "descriptors", "dns", "identity", "run"]),
+    (
+        "cli",
+        &[
+            "model",
+            "xds",
+            "index",
+            "leader",
+            "translate",
+            "descriptors",
+            "admission",
+            "dns",
+            "identity",
+            "run",
+        ],
+    ),
     (
         "run",
         &[
@@ -45,7 +64,12 @@ const MAY_NAME: [(&str, &[&str]); 13] = [
             "translate",
             "xds",
             "capture",
+            "leader",
+            "permissions",
+            "generate",
+            "events",
             "admin",
+            "admission",
             "cli",
             "descriptors",
             "dns",

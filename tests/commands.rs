@@ -95,6 +95,9 @@ fn with_variable(command: &str, variable: Option<(&str, &str)>) -> (Option<i32>,
         process.env_remove(name);
     }
     process.env("AETHER_MANIFESTS", "/nowhere").env("AETHER_NODE", "pod/shop/web");
+    // Without a folder it looks for an API server, which is to be found nowhere either.
+    process.env("HOME", "/nowhere").env("KUBECONFIG", "/nowhere/config");
+    process.env_remove("KUBERNETES_SERVICE_HOST");
     process.envs(variable);
     let output = process.output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
@@ -125,7 +128,7 @@ fn an_empty_variable_is_one_that_is_not_set() {
     for (command, variable, _) in variables() {
         let (code, told) = with_variable(&command, Some((&variable, "")));
         if needed.contains(&variable.as_str()) {
-            assert!(!told.contains("/nowhere") && !told.contains("invalid value"), "{told}");
+            assert!(!told.contains("\"/nowhere\"") && !told.contains("invalid value"), "{told}");
             assert_ne!(code, Some(0), "{command} {variable}: {told}");
         } else {
             assert_eq!((code, told), with_variable(&command, None), "{command} {variable}");
@@ -279,4 +282,23 @@ fn warnings_alone_are_no_failure() {
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(told.starts_with("warning") && told.contains("Pod shop/bare"), "{told}");
     assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn without_any_source_the_ways_out_are_named() {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_aether"));
+    command.arg("check").env("HOME", home.path());
+    let of_clusters = ["KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"];
+    of_clusters.iter().for_each(|name| drop(command.env_remove(name)));
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("AETHER_")) {
+        command.env_remove(name);
+    }
+    let output = command.output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    for word in ["no Kubernetes API server", "--kubeconfig FILE", "KUBECONFIG", "--manifests DIR"] {
+        assert!(told.contains(word), "{word} in {told}");
+    }
+    assert_eq!(told.lines().count(), 1, "{told}");
 }

@@ -114,3 +114,32 @@ impl std::fmt::Display for Call {
         words.try_for_each(|word| write!(out, " {}", word.to_string_lossy()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn shell(script: &str) -> Call {
+        Call::new(Path::new("/bin/sh")).args(["-c", script])
+    }
+
+    #[tokio::test]
+    async fn a_call_has_input_user_words_and_an_end() {
+        assert_eq!(
+            shell("cat; echo $A").stdin("in ").env("A", "b").text().await.unwrap(),
+            "in b\n"
+        );
+        let wrong = shell("echo why >&2; exit 3").text().await.unwrap_err().to_string();
+        assert!(wrong.starts_with("sh -c") && wrong.contains("why"), "{wrong}");
+        // More than a pipe holds, of which nothing is read.
+        shell("exec true").stdin(&"x".repeat(1 << 20)).text().await.unwrap();
+        let start = std::time::Instant::now();
+        let late = shell("sleep 60").limit(Duration::from_millis(200)).run().await.unwrap_err();
+        assert!(late.to_string().contains("not within 200ms") && start.elapsed().as_secs() < 30);
+        if nix::unistd::Uid::effective().is_root() {
+            assert_eq!(shell("id -u; id -g").user(61_000).text().await.unwrap(), "61000\n61000\n");
+        }
+    }
+}

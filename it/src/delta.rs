@@ -228,7 +228,7 @@ fn take(held: &mut Held, answer: &DeltaDiscoveryResponse, tap: &mpsc::UnboundedS
     let Some(kind) = kind(&answer.type_url) else { return };
     let at = Instant::now();
     for resource in &answer.resources {
-        let bytes = resource.resource.as_ref().map(|any| any.value.to_vec()).unwrap_or_default();
+        let bytes = resource.resource.as_ref().map(|any| any.value.clone()).unwrap_or_default();
         // Where nobody listens, nobody needs to know.
         let (name, copy) = (resource.name.clone(), bytes.clone());
         let _ = tap.send(Arrival { kind, name, bytes: copy, at });

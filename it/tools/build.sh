@@ -86,7 +86,7 @@ build_part() {
     ) >"$log" 2>&1 || {
         tail -n 5 "$log" >&2
         fail "go could not build $part; its words are in $log. Without a network it needs a module cache or proxy" \
-            "that has it/tools/$part (GOPROXY chooses one; now $(go env GOPROXY)); the disk needs 6 GB (GOCACHE)"
+            "that has it/tools/$part (GOPROXY: now $(go env GOPROXY)); all parts together need 14 GB of disk (GOCACHE, GOMODCACHE)"
     }
     if [ "$part" = kwok ]; then
         kwok_stages >"$fresh/kwok-stages.yaml" ||
@@ -96,7 +96,8 @@ build_part() {
     rm -f "$bin/$part.pin"
     local file
     for file in $(files_of "$part"); do
-        mv -f "$fresh/$file" "$bin/$file" || fail "it/tools/$part builds no $file: correct files_of in it/tools/build.sh"
+        mv -f "$fresh/$file" "$bin/$file" ||
+            fail "it/tools/$part builds no $file: correct files_of in it/tools/build.sh"
     done
     rmdir "$fresh"
     pin_of "$part" >"$bin/$part.pin"

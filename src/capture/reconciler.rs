@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::index::{self, Index};
-use crate::model::{Finding, Projection};
+use crate::model::{Finding, Projection, Registry};
 use crate::source::Update;
 use crate::translate::{self, Translator};
 use crate::xds::Snapshot;
@@ -14,6 +14,10 @@ use crate::xds::Snapshot;
 pub struct Outcome {
     /// The new snapshot; `None` where the projection is what it was.
     pub snapshot: Option<Arc<Snapshot>>,
+    /// The registry, where it is another than before.
+    pub registry: Option<Arc<Registry>>,
+    /// All that is wrong now, where it is something else than before.
+    pub findings: Option<Arc<BTreeSet<Finding>>>,
     /// What is wrong now and was not before, sorted.
     pub appeared: Vec<Finding>,
     /// What was wrong before and is not now, sorted.
@@ -28,7 +32,7 @@ pub struct Reconciler {
     projection: Option<Projection>,
     of_source: Vec<Finding>,
     of_translation: Vec<Finding>,
-    findings: BTreeSet<Finding>,
+    findings: Arc<BTreeSet<Finding>>,
 }
 
 impl Reconciler {
@@ -40,7 +44,7 @@ impl Reconciler {
             projection: None,
             of_source: Vec::new(),
             of_translation: Vec::new(),
-            findings: BTreeSet::new(),
+            findings: Arc::default(),
         }
     }
 
@@ -70,11 +74,14 @@ impl Reconciler {
             .flatten()
             .cloned()
             .collect();
-        let appeared = findings.difference(&self.findings).cloned().collect();
-        let vanished = self.findings.difference(&findings).cloned().collect();
-        self.findings = findings;
+        let appeared: Vec<_> = findings.difference(&self.findings).cloned().collect();
+        let vanished: Vec<_> = self.findings.difference(&findings).cloned().collect();
+        let news = !(appeared.is_empty() && vanished.is_empty());
+        self.findings = Arc::new(findings);
         self.projection = Some(projection);
-        Outcome { snapshot, appeared, vanished }
+        let registry = self.index.registry();
+        let findings = news.then(|| self.findings.clone());
+        Outcome { snapshot, registry, findings, appeared, vanished }
     }
 
     /// The projection of the last round.

@@ -2,7 +2,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -15,11 +14,10 @@ use super::names::Names;
 use super::{Metrics, Outcome, Reconciler};
 use crate::model::{Finding, Severity};
 use crate::source::Update;
-use crate::xds::Snapshot;
 
 /// Reconciles on a thread of its own, since it is work, and no stream should wait for it: takes
-/// updates until their sender is gone, and publishes what comes of them. The mesh-DNS file, if
-/// there is one, gets its records and its heartbeat from this thread and no other.
+/// updates until their sender is gone, and publishes what comes of each round. The mesh-DNS file,
+/// if there is one, gets its records and its heartbeat from this thread and no other.
 ///
 /// # Errors
 /// Where the system gives no thread.
@@ -28,7 +26,7 @@ pub fn spawn(
     updates: Receiver<Update>,
     metrics: Metrics,
     names: Option<Names>,
-    publish: impl FnMut(Arc<Snapshot>) + Send + 'static,
+    publish: impl FnMut(Outcome) + Send + 'static,
 ) -> std::io::Result<JoinHandle<()>> {
     let thread = std::thread::Builder::new().name("reconciler".into());
     thread.spawn(move || run(reconciler, updates, &metrics, names, publish))
@@ -42,7 +40,7 @@ fn run(
     mut updates: Receiver<Update>,
     metrics: &Metrics,
     mut names: Option<Names>,
-    mut publish: impl FnMut(Arc<Snapshot>),
+    mut publish: impl FnMut(Outcome),
 ) {
     let mut well = true;
     while let Some(turn) = next(&mut updates, names.as_mut()) {
@@ -68,14 +66,17 @@ fn run(
         };
         tell(&outcome);
         metrics.round(&outcome, started.elapsed());
-        if let Some(snapshot) = outcome.snapshot {
+        if let Some(snapshot) = &outcome.snapshot {
             let took = started.elapsed();
             debug!(generation = snapshot.generation, ?took, "a new snapshot");
-            metrics.published(&snapshot, reconciler.projection());
-            publish(snapshot);
-            if let (Some(names), Some(projection)) = (&mut names, reconciler.projection()) {
-                names.projected(projection);
-            }
+            metrics.published(snapshot, reconciler.projection());
+        }
+        let changed = outcome.snapshot.is_some();
+        publish(outcome);
+        if let (true, Some(names), Some(projection)) =
+            (changed, &mut names, reconciler.projection())
+        {
+            names.projected(projection);
         }
     }
 }

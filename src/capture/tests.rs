@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{Metrics, Reconciler, spawn};
+use super::{Metrics, Outcome, Reconciler, spawn};
 use crate::capture::names::{self, Names};
 use crate::index::{Change, Id, Object, ObjectKind, Settings as IndexSettings};
 use crate::model::{Finding, MeshNames, ObjectRef, Reason, RecordsFile, Severity};
@@ -113,7 +113,9 @@ fn updates_that_queued_make_one_snapshot_and_the_thread_ends_with_its_source() {
     }
     drop(sender);
     let sink = published.clone();
-    let publish = move |snapshot| sink.lock().unwrap().push(snapshot);
+    let publish = move |outcome: Outcome| {
+        sink.lock().unwrap().extend(outcome.snapshot);
+    };
     let metrics = Metrics::default();
     let thread = spawn(reconciler(), receiver, metrics.clone(), None, publish).unwrap();
     thread.join().unwrap();

@@ -4,11 +4,14 @@ pub mod bootstrap;
 pub mod check;
 pub mod environment;
 pub mod identity_ready;
+pub mod inject;
+pub mod kubernetes;
 pub mod mesh_dns;
 pub mod options;
 pub mod render;
 pub mod serve;
 pub mod values;
+pub mod webhook;
 
 use std::io;
 use std::process::ExitCode;
@@ -34,9 +37,10 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Serve(serve::Serve),
+    Serve(Box<serve::Serve>),
     Render(render::Render),
     Check(check::Check),
+    Inject(Box<inject::Inject>),
     Bootstrap(bootstrap::Bootstrap),
 }
 
@@ -49,6 +53,7 @@ impl Cli {
             Command::Serve(serve) => serve.run().map(|()| ExitCode::SUCCESS),
             Command::Render(render) => render.run().map(|()| ExitCode::SUCCESS),
             Command::Check(check) => check.run(),
+            Command::Inject(inject) => inject.run(),
             Command::Bootstrap(bootstrap) => bootstrap.run().map(|()| ExitCode::SUCCESS),
         });
         match done {
@@ -59,7 +64,9 @@ impl Cli {
                 eprintln!("aether: {error:#}");
                 match self.command {
                     Command::Check(_) => ExitCode::from(check::COULD_NOT_LOOK),
-                    _ if error.is::<WrongOptions>() => ExitCode::from(WRONG_OPTIONS),
+                    _ if error.is::<WrongOptions>() || error.is::<WrongSettings>() => {
+                        ExitCode::from(WRONG_OPTIONS)
+                    }
                     _ => ExitCode::FAILURE,
                 }
             }
@@ -74,6 +81,11 @@ const WRONG_OPTIONS: u8 = 2;
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct WrongOptions(&'static str);
+
+/// The same, where what is wrong depends on the values.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct WrongSettings(String);
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {

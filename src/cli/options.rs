@@ -71,10 +71,12 @@ impl Source {
     }
 }
 
-/// What shapes the resources, the same for `serve`, `render` and `check`.
+/// The mesh's names, and the namespaces outside of it: the same for all that decide on them.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "What proxies are told")]
-pub struct Shaping {
+#[command(next_help_heading = "The mesh")]
+// The names of the fields are those of the options.
+#[allow(clippy::struct_field_names)]
+pub struct Mesh {
     /// Domain of the mesh's own names, `<name>.<namespace>.<domain>`.
     #[arg(
         long,
@@ -92,6 +94,48 @@ pub struct Shaping {
         default_value = "cluster.local"
     )]
     cluster_domain: String,
+
+    /// Namespaces never touched, besides kube-system, kube-public, kube-node-lease and our own.
+    #[arg(
+        long,
+        env = "AETHER_EXCLUDED_NAMESPACES",
+        value_name = "NAMESPACES",
+        default_value = "spire-system,spire-server,spire-mgmt"
+    )]
+    excluded_namespaces: Namespaces,
+
+    /// Our own namespace, which is never touched either. None outside a cluster.
+    #[arg(
+        long,
+        env = "AETHER_OWN_NAMESPACE",
+        value_name = "NAMESPACE",
+        default_value = "",
+        hide_default_value = true
+    )]
+    own_namespace: Namespaces,
+}
+
+impl Mesh {
+    /// What the index is set to, with ports that are not inspected.
+    ///
+    /// # Errors
+    /// Where the two domains do not go together.
+    pub fn settings(&self, server_first_ports: Vec<u16>) -> Result<index::Settings> {
+        let names = MeshNames::new(&self.mesh_domain, &self.cluster_domain).map_err(|error| {
+            let option = at_fault(&error);
+            anyhow::Error::new(error).context(WrongOptions(option))
+        })?;
+        let never = self.excluded_namespaces.0.iter().chain(&self.own_namespace.0);
+        Ok(index::Settings::new(names, never.map(String::as_str), server_first_ports))
+    }
+}
+
+/// What shapes the resources, the same for `serve`, `render` and `check`.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "What proxies are told")]
+pub struct Shaping {
+    #[command(flatten)]
+    mesh: Mesh,
 
     /// What the rules in a pod redirect: all TCP, or TCP to port 18081 alone.
     #[arg(long, env = "AETHER_CAPTURE_MODE", value_name = "MODE", default_value = "redirect-all",
@@ -121,44 +165,23 @@ pub struct Shaping {
     /// resolver outside of Envoy.
     #[arg(long, env = "AETHER_DNS_UPSTREAM", value_name = "ADDRESSES", requires = "dns_filter")]
     dns_upstream: Option<Resolvers>,
-
-    /// Namespaces never touched, besides kube-system, kube-public, kube-node-lease and our own.
-    #[arg(
-        long,
-        env = "AETHER_EXCLUDED_NAMESPACES",
-        value_name = "NAMESPACES",
-        default_value = "spire-system,spire-server,spire-mgmt"
-    )]
-    excluded_namespaces: Namespaces,
-
-    /// Our own namespace, which is never touched either. None outside a cluster.
-    #[arg(
-        long,
-        env = "AETHER_OWN_NAMESPACE",
-        value_name = "NAMESPACE",
-        default_value = "",
-        hide_default_value = true
-    )]
-    own_namespace: Namespaces,
 }
 
 impl Shaping {
+    /// Our own namespace, where it was named.
+    pub fn own_namespace(&self) -> Option<&str> {
+        self.mesh.own_namespace.0.first().map(String::as_str)
+    }
+
     /// What the translation and the index are set to.
     ///
     /// # Errors
     /// Where the two domains do not go together.
     pub fn settings(&self) -> Result<(translate::Settings, index::Settings)> {
-        let names = MeshNames::new(&self.mesh_domain, &self.cluster_domain).map_err(|error| {
-            let option = at_fault(&error);
-            anyhow::Error::new(error).context(WrongOptions(option))
-        })?;
         let ports: Vec<u16> = self.server_first_ports.0.iter().copied().collect();
         let inspects = self.capture_mode == CaptureMode::RedirectAll;
-        let index = index::Settings::new(
-            names.clone(),
-            self.excluded_namespaces.0.iter().chain(&self.own_namespace.0).map(String::as_str),
-            if inspects { ports.clone() } else { Vec::new() },
-        );
+        let index = self.mesh.settings(if inspects { ports.clone() } else { Vec::new() })?;
+        let names = index.names.clone();
         let dns = self
             .dns_filter
             .then(|| DnsFilter { upstream: self.dns_upstream.clone().unwrap_or_default().0 });

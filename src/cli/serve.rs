@@ -8,8 +8,10 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use super::WrongOptions;
+use super::kubernetes::{Kubernetes, Writing};
 use super::options::{Objects, Shaping, Source};
 use super::values::{Address, Socket, Span};
+use super::webhook;
 use crate::{index, run, translate};
 
 /// Where proxies connect unless it is said otherwise.
@@ -53,6 +55,15 @@ pub struct Serve {
 
     #[command(flatten)]
     shaping: Shaping,
+
+    #[command(flatten)]
+    kubernetes: Kubernetes,
+
+    #[command(flatten)]
+    webhook: webhook::Webhook,
+
+    #[command(flatten)]
+    injection: webhook::Injection,
 }
 
 /// The file of mesh names.
@@ -123,10 +134,16 @@ pub struct Options {
     pub admin: AdminAddress,
     /// The file of mesh names, and how often it is stamped.
     pub names: Option<(PathBuf, Duration)>,
+    /// What is written to the API server.
+    pub writing: Writing,
+    /// Our own namespace, where it was named.
+    pub own_namespace: Option<String>,
     /// What the translation is set to.
     pub translate: translate::Settings,
     /// What the index is set to.
     pub index: index::Settings,
+    /// The webhook; `None`: there is none.
+    pub webhook: Option<webhook::Options>,
 }
 
 impl Serve {
@@ -151,7 +168,21 @@ impl Serve {
         let objects = self.source.objects();
         let NamesFile { mesh_dns_snapshot, mesh_dns_heartbeat } = &self.names;
         let names = mesh_dns_snapshot.clone().map(|path| (path, *mesh_dns_heartbeat));
-        Ok(Options { objects, xds_address, xds_socket, admin, names, translate, index })
+        let writing = self.kubernetes.options(self.shaping.own_namespace())?;
+        let webhook = self.webhook.options(&self.injection, &index)?;
+        let own_namespace = self.shaping.own_namespace().map(str::to_owned);
+        Ok(Options {
+            objects,
+            xds_address,
+            xds_socket,
+            admin,
+            names,
+            writing,
+            own_namespace,
+            translate,
+            index,
+            webhook,
+        })
     }
 
     /// Runs until it is told to stop.

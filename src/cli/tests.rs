@@ -31,7 +31,7 @@ fn every_option_is_an_environment_variable_of_its_name() {
         let options = command.get_arguments().filter(|option| {
             let id = option.get_id().as_str();
             // What only chooses the form of a result stands on the command line alone.
-            !matches!(id, "help" | "version" | "json" | "bootstrap")
+            !matches!(id, "help" | "version" | "json" | "bootstrap" | "diff")
         });
         for option in options {
             let name = option.get_long().unwrap().replace('-', "_").to_uppercase();
@@ -140,9 +140,19 @@ fn of_two_domains_the_one_at_fault_is_named() {
 }
 
 #[test]
-fn without_a_source_the_option_is_named() {
-    let Command::Check(check) = parse("check").unwrap().command else { panic!() };
-    assert!(check.run().unwrap_err().to_string().contains("--manifests DIR"));
+fn a_kubeconfig_that_is_not_there_is_named() {
+    let line = "check --kubeconfig /nowhere/config";
+    let Command::Check(check) = parse(line).unwrap().command else { panic!() };
+    let error = check.run().unwrap_err().to_string();
+    assert!(error.contains("/nowhere/config") && error.contains("--kubeconfig"), "{error}");
+}
+
+#[test]
+fn objects_come_from_one_source() {
+    for line in ["--kubeconfig k", "--context c", "--kube-context c"] {
+        assert_eq!(parse(&format!("check --manifests d {line}")).unwrap_err().exit_code(), 2);
+        assert!(parse(&format!("check {line}")).is_ok(), "{line}");
+    }
 }
 
 /// What `aether bootstrap` prints.
@@ -217,4 +227,31 @@ fn a_bootstrap_takes_the_socket_where_there_is_an_address_too() {
         let Command::Bootstrap(command) = parse(&line).unwrap().command else { panic!() };
         assert!(command.bootstrap().unwrap_err().to_string().contains("--xds-"), "{line}");
     }
+}
+
+#[test]
+fn what_is_written_is_written_by_one() {
+    let writing = serve("").unwrap().writing;
+    let election = writing.election.unwrap();
+    assert_eq!((election.lease.as_str(), election.namespace), ("aether", None));
+    assert_eq!(election.settings, crate::leader::Settings::default());
+    assert!(writing.generate);
+    let line = "--own-namespace Aether-System --lease-name mesh --lease-duration 4s \
+                --lease-renew-deadline 2s --lease-renew-interval 500ms --generate-services off";
+    let writing = serve(line).unwrap().writing;
+    let election = writing.election.unwrap();
+    assert_eq!(election.lease, "mesh");
+    assert_eq!(election.namespace.as_deref(), Some("aether-system"));
+    assert_eq!(election.settings.interval, std::time::Duration::from_millis(500));
+    assert!(!writing.generate);
+    assert_eq!(serve("--leader-election false").unwrap().writing.election, None);
+    for (line, word) in [
+        ("--lease-duration 5s", "--lease-renew-deadline"),
+        ("--lease-duration 1500ms", "whole number of seconds"),
+        ("--lease-renew-interval 6s", "--lease-renew-interval"),
+    ] {
+        let error = format!("{:#}", serve(line).unwrap_err());
+        assert!(error.contains(word), "{line}: {error}");
+    }
+    assert!(parse("serve --manifests . --lease-name a.b").is_err());
 }

@@ -9,9 +9,6 @@ use super::facts::{NodeFacts, PodFacts, PortFacts, ServiceFacts, SliceEndpoint, 
 use super::store::{Index, Name};
 use crate::model::{Endpoint, Locality};
 
-/// The ServiceAccount that every pod has unless it names another; it stands for no service.
-const DEFAULT_ACCOUNT: &str = "default";
-
 /// What is looked up for every endpoint, put together once for a projection.
 pub(super) struct Surroundings<'a> {
     nodes: &'a HashMap<Arc<str>, NodeFacts>,
@@ -38,7 +35,7 @@ impl<'a> Surroundings<'a> {
         namespaces.extend(&changed.namespaces);
         let everywhere = changed.everywhere || changed.claims;
         let mut registry: HashMap<_, Vec<_>> = HashMap::new();
-        for pod in index.pods.values().filter(|pod| serves(pod)) {
+        for pod in index.pods.values().filter(|pod| pod.running && pod.registered()) {
             let namespace = &pod.object.namespace;
             if everywhere || namespaces.contains(namespace) {
                 let account = (namespace.clone(), pod.service_account.clone());
@@ -68,15 +65,6 @@ impl<'a> Surroundings<'a> {
     pub(super) fn of_node(&self, node: Option<&Arc<str>>) -> Option<Locality> {
         self.locality(node, None)
     }
-}
-
-/// Whether a pod is in the registry: managed, running, in a network of its own. One of the
-/// ServiceAccount `default` must say where it serves.
-fn serves(pod: &PodFacts) -> bool {
-    pod.managed == Some(true)
-        && pod.running
-        && !pod.host_network
-        && (&*pod.service_account != DEFAULT_ACCOUNT || pod.port.is_some())
 }
 
 /// The endpoints of each port, in the order of `service.ports`: sorted, each address and port

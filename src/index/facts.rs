@@ -5,6 +5,9 @@ use std::sync::Arc;
 
 use crate::model::{Health, Locality, ObjectRef, Protocol, TrafficScope, Upstreams};
 
+/// The ServiceAccount that every pod has unless it names another; it stands for no service.
+const DEFAULT_ACCOUNT: &str = "default";
+
 /// Of a labelled Service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceFacts {
@@ -78,8 +81,12 @@ pub struct PodFacts {
     pub origin: Option<Arc<str>>,
     /// What its own label says of being in the mesh; `None` where it has none.
     pub managed: Option<bool>,
+    /// `creationTimestamp` in seconds since 1970; `None` counts as the youngest.
+    pub created: Option<i64>,
     /// Phase Running.
     pub running: bool,
+    /// Phase Succeeded or Failed: it will not run again.
+    pub finished: bool,
     /// `hostNetwork`.
     pub host_network: bool,
     /// Its addresses.
@@ -92,10 +99,31 @@ pub struct PodFacts {
     pub node: Option<Arc<str>>,
     /// `endpoint.aether.io/port`.
     pub port: Option<u16>,
+    /// `endpoint.aether.io/protocol`.
+    pub protocol: Option<Arc<str>>,
     /// `endpoint.aether.io/weight`.
     pub weight: u32,
     /// `config.aether.io/upstreams`.
     pub upstreams: Upstreams,
+}
+
+impl PodFacts {
+    /// Whether the registry takes it once it runs: managed, in a network of its own. One of the
+    /// ServiceAccount `default` must say where it serves.
+    pub fn registered(&self) -> bool {
+        self.managed == Some(true)
+            && !self.host_network
+            && (&*self.service_account != DEFAULT_ACCOUNT || self.port.is_some())
+    }
+
+    /// Whether the registry for the generator has no use for the difference: a pod becomes ready,
+    /// or gets an address, more often than it begins to run.
+    pub fn registers_like(&self, other: &Self) -> bool {
+        let of = |pod: &Self| (pod.registered(), pod.running, pod.finished, pod.port, pod.created);
+        of(self) == of(other)
+            && self.service_account == other.service_account
+            && self.protocol == other.protocol
+    }
 }
 
 /// Of a Node: its locality, where its labels give one.

@@ -16,6 +16,8 @@ pub const GENERATED_FOR: &str = "aether.io/generated-for";
 pub const UPSTREAMS: &str = "config.aether.io/upstreams";
 /// Pod annotation: where the pod serves.
 pub const ENDPOINT_PORT: &str = "endpoint.aether.io/port";
+/// Pod annotation: what it speaks.
+pub const ENDPOINT_PROTOCOL: &str = "endpoint.aether.io/protocol";
 /// Pod annotation: its load-balancing weight.
 pub const ENDPOINT_WEIGHT: &str = "endpoint.aether.io/weight";
 /// Kubernetes' label of a slice: its Service.

@@ -12,14 +12,16 @@ mod keys;
 mod object;
 mod project;
 mod read;
+mod registry;
 mod report;
 mod settings;
 mod store;
 #[cfg(test)]
 mod tests;
 
-pub use keys::{FIELD_MANAGER, MANAGED};
+pub use keys::{APP_PROTOCOL, FIELD_MANAGER, GENERATED_FOR, MANAGED, MESH_SERVICE, PORT, SERVICE};
 pub use object::{Change, Id, Object, ObjectKind};
+pub use read::{generated, is_generated, is_present, mesh_name_of};
 pub use settings::Settings;
 pub use store::Index;
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::changed::Changed;
 use super::facts::{NodeFacts, PodFacts, ServiceFacts, SliceFacts};
 use super::project::Memo;
+use super::registry::Registered;
 use super::{Change, Id, Object, ObjectKind, Report, Settings, keys, read};
 use crate::model::Finding;
 
@@ -27,6 +28,7 @@ pub struct Index {
     pub(super) pods: BTreeMap<Name, Arc<PodFacts>>,
     /// What was wrong with objects, where anything was.
     pub(super) findings: BTreeMap<Id, Found>,
+    pub(super) registered: Registered,
     pub(super) changed: Changed,
     pub(super) memo: Memo,
 }
@@ -63,6 +65,8 @@ impl Index {
                     labels.and_then(|l| l.get(keys::MANAGED)).is_some_and(|v| v == "true");
                 self.changed.pods |=
                     self.namespaces.insert(id.name.clone(), managed) != Some(managed);
+                let closing = namespace.metadata.deletion_timestamp.is_some();
+                self.registered.namespace(&id.name, closing);
             }
             Object::Node(node) => {
                 let facts = read::node(node);
@@ -70,8 +74,9 @@ impl Index {
                 self.nodes_changed(old != Some(facts));
             }
             // What a ServiceAccount is for, its pods say themselves.
-            Object::ServiceAccount(_) => {}
+            Object::ServiceAccount(_) => self.registered.account(&name, true),
             Object::Service(service) => {
+                self.registered.service(&name, read::generated(service));
                 let facts = read::service(service, &id.object_ref(), origin, &mut report);
                 self.put_service(name, facts.map(Arc::new));
                 self.found(id, None, report);
@@ -98,6 +103,9 @@ impl Index {
                 }
                 let old = self.pods.get(&name);
                 if old.is_none_or(|old| **old != facts) {
+                    if old.is_none_or(|old| !old.registers_like(&facts)) {
+                        self.registered.changed.insert(name.0.clone());
+                    }
                     self.pods_changed(&name);
                     self.pods.insert(name, Arc::new(facts));
                 }
@@ -111,6 +119,7 @@ impl Index {
         }
         self.changed.claims = true;
         self.changed.services.insert(name.clone());
+        self.registered.changed.insert(name.0.clone());
         match facts {
             Some(facts) => self.services.insert(name, facts),
             None => self.services.remove(&name),
@@ -142,16 +151,21 @@ impl Index {
         match id.kind {
             ObjectKind::Namespace => {
                 self.changed.pods |= self.namespaces.remove(&id.name).is_some();
+                self.registered.namespace(&id.name, false);
             }
             ObjectKind::Node => {
                 let known = self.nodes.remove(&id.name).is_some();
                 self.nodes_changed(known);
             }
-            ObjectKind::ServiceAccount => {}
-            ObjectKind::Service => self.put_service(name, None),
+            ObjectKind::ServiceAccount => self.registered.account(&name, false),
+            ObjectKind::Service => {
+                self.registered.service(&name, None);
+                self.put_service(name, None);
+            }
             ObjectKind::EndpointSlice => self.remove_slice(&name),
             ObjectKind::Pod => {
                 if self.pods.remove(&name).is_some() {
+                    self.registered.changed.insert(name.0.clone());
                     self.pods_changed(&name);
                 }
             }

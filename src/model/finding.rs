@@ -80,6 +80,10 @@ pub enum Reason {
     Suspicious,
     /// A pod that is not in the mesh though its namespace is.
     Unmanaged,
+    /// Pods of one ServiceAccount that do not agree where or how they serve.
+    ConflictingPods,
+    /// A mesh Service that could not be generated for a ServiceAccount.
+    NotGenerated,
 }
 
 impl Reason {
@@ -98,6 +102,8 @@ impl Reason {
             Self::NotSupported => "NotSupported",
             Self::Suspicious => "Suspicious",
             Self::Unmanaged => "Unmanaged",
+            Self::ConflictingPods => "ConflictingPods",
+            Self::NotGenerated => "NotGenerated",
         }
     }
 }

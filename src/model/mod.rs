@@ -13,6 +13,7 @@ mod pod;
 mod projection;
 mod protocol;
 mod records_file;
+mod registry;
 mod service;
 
 pub use endpoint::{Endpoint, Health};
@@ -25,4 +26,5 @@ pub use pod::{MeshPod, Upstreams};
 pub use projection::{Projection, Records};
 pub use protocol::{HttpVersion, Protocol};
 pub use records_file::RecordsFile;
+pub use registry::{Accounts, Generated, Registry, Said, Workload};
 pub use service::{MeshPort, MeshService, TrafficScope};

@@ -11,9 +11,10 @@ use tracing::info;
 use crate::admin::Metrics;
 use crate::cli::options::Objects;
 use crate::health::Health;
+use crate::source::kubernetes::Connection;
 use crate::source::{Update, folder, kubernetes};
 
-/// The source that was asked for. What is returned follows it until it is dropped.
+/// The source that was asked for: what follows it until it is dropped, and the API server that it is.
 ///
 /// # Errors
 /// Where the folder cannot be read, or no API server is known. That one is away is no error: the
@@ -23,16 +24,18 @@ pub(super) async fn follow(
     updates: Sender<Update>,
     health: &Health,
     metrics: &Metrics,
-) -> Result<BoxFuture<'static, ()>> {
+) -> Result<(BoxFuture<'static, ()>, Option<Connection>)> {
     match objects {
-        Objects::Folder(folder) => Ok(folder::watch(folder.clone(), updates)?.boxed()),
+        Objects::Folder(folder) => Ok((folder::watch(folder.clone(), updates)?.boxed(), None)),
         Objects::ApiServer { kubeconfig, context } => {
-            let connection = kubernetes::connect(&access(kubeconfig, context)).await?;
+            let connection =
+                kubernetes::connect(&access(kubeconfig.as_ref(), context.as_ref())).await?;
             info!(server = connection.server, "following the objects of the API server");
             let counts = kubernetes::Metrics::default();
             metrics.register(|registry| counts.register(registry));
             let part = health.part("source");
-            Ok(kubernetes::follow(connection, updates, part, counts).boxed())
+            let follow = kubernetes::follow(connection.clone(), updates, part, counts).boxed();
+            Ok((follow, Some(connection)))
         }
     }
 }
@@ -47,13 +50,14 @@ pub(super) fn load(objects: &Objects) -> Result<Update> {
         Objects::ApiServer { kubeconfig, context } => {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(async {
-                let connection = kubernetes::connect(&access(kubeconfig, context)).await?;
+                let connection =
+                    kubernetes::connect(&access(kubeconfig.as_ref(), context.as_ref())).await?;
                 Ok(kubernetes::load(&connection).await?)
             })
         }
     }
 }
 
-fn access(kubeconfig: &Option<PathBuf>, context: &Option<String>) -> kubernetes::Access {
-    kubernetes::Access { kubeconfig: kubeconfig.clone(), context: context.clone() }
+fn access(kubeconfig: Option<&PathBuf>, context: Option<&String>) -> kubernetes::Access {
+    kubernetes::Access { kubeconfig: kubeconfig.cloned(), context: context.cloned() }
 }

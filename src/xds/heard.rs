@@ -58,6 +58,9 @@ pub enum Heard {
 /// Decides whether a node id may connect; the error says why not, and what may.
 pub type Admit = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 
+/// Hears of refusals, with the node id of who refused. It must not wait.
+pub type OnRefusal = Arc<dyn Fn(&str, &Refusal) + Send + Sync>;
+
 /// The nonce of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Nonce {

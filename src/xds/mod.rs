@@ -35,7 +35,7 @@ mod table;
 mod tests;
 mod view;
 
-pub use heard::{Admit, Fault, Heard, Refusal};
+pub use heard::{Admit, Fault, Heard, OnRefusal, Refusal};
 pub use kind::Kind;
 pub use request::{Protocol, Request, Wants};
 pub use resource::{Composed, Entry, Lens, Resource, Stem, Version};

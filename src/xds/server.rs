@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::heard::Admit;
+use super::heard::{Admit, Refusal};
 use super::service::{Service, Shared};
 use super::socket::{Socket, SocketError};
 use super::stats::{Open, Stats};
@@ -103,11 +103,20 @@ impl Server {
         let shared = Shared {
             control_plane: control_plane.into(),
             admit,
+            on_refusal: Arc::new(|_, _| {}),
             stats: Arc::default(),
             snapshots: store.subscribe(),
             stop: CancellationToken::new(),
         };
         Self { shared: Arc::new(shared), tracker: TaskTracker::new() }
+    }
+
+    /// Has refusals told to `hear` as well, with the node id of who refused. It is called where
+    /// streams are served, so it must not wait.
+    #[must_use]
+    pub fn on_refusal(mut self, hear: impl Fn(&str, &Refusal) + Send + Sync + 'static) -> Self {
+        Arc::make_mut(&mut self.shared).on_refusal = Arc::new(hear);
+        self
     }
 
     /// The counters.

@@ -15,7 +15,7 @@ use tonic::codec::BufferSettings;
 use tonic::{Status, Streaming};
 use tonic_prost::ProstDecoder;
 
-use super::heard::Admit;
+use super::heard::{Admit, OnRefusal};
 use super::message::{DeltaRequest, SotwRequest};
 use super::request::{Protocol, Request};
 use super::session::Session;
@@ -34,6 +34,8 @@ pub struct Shared {
     pub control_plane: Arc<str>,
     /// Which nodes may connect.
     pub admit: Admit,
+    /// Who hears of refusals.
+    pub on_refusal: OnRefusal,
     /// The counters.
     pub stats: Arc<Stats>,
     /// The snapshots that are served.
@@ -102,6 +104,7 @@ impl Service {
             snapshots: self.shared.snapshots.clone(),
             stop: self.shared.stop.clone(),
             stats: self.shared.stats.clone(),
+            on_refusal: self.shared.on_refusal.clone(),
             control_plane: self.shared.control_plane.clone(),
             peer: self.peer.clone(),
             out: VecDeque::new(),

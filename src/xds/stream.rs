@@ -22,7 +22,7 @@ use tonic::{Status, Streaming};
 
 use super::Snapshot;
 use super::encode::Encoder;
-use super::heard::{Fault, Heard, Refusal};
+use super::heard::{Fault, Heard, OnRefusal, Refusal};
 use super::request::Request;
 use super::session::{Session, Standing};
 use super::stats::{Open, Stats};
@@ -37,6 +37,7 @@ pub(super) struct Live<R> {
     pub(super) snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
     pub(super) stop: CancellationToken,
     pub(super) stats: Arc<Stats>,
+    pub(super) on_refusal: OnRefusal,
     pub(super) control_plane: Arc<str>,
     pub(super) peer: Arc<str>,
     pub(super) out: VecDeque<Encoder>,
@@ -173,6 +174,7 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
             Ok(Heard::Refused(refusal)) => {
                 self.stats.nacks.add(refusal.kind, 1);
                 self.tell(&refusal);
+                (self.on_refusal)(self.session.node().unwrap_or_default(), &refusal);
                 Ok(())
             }
             Ok(Heard::Unknown) => {

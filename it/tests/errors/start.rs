@@ -246,8 +246,10 @@ fn a_wrong_option_is_refused_before_anything_starts() -> Result<()> {
         }
         nothing_started(&socket);
     }
-    let (code, said) = refused(&["serve", "--xds-address", "127.0.0.1:0"], None)?;
-    assert!(code == 2 && said.contains("--manifests DIR"), "{code} {said}");
+    // No folder, and no API server either.
+    let nowhere = ["--xds-address", "127.0.0.1:0", "--kubeconfig", "/nowhere/config"];
+    let (code, said) = refused(&[&["serve"], &nowhere[..]].concat(), None)?;
+    assert!(code == 1 && said.contains("/nowhere/config"), "{code} {said}");
     Ok(())
 }
 

@@ -170,11 +170,8 @@ async fn permissions_are_withdrawn_and_returned() -> Result<()> {
 }
 
 #[tokio::test]
+#[ignore = "it takes the minute that it is about"]
 async fn a_connection_to_nowhere_is_noticed() -> Result<()> {
-    // It takes a minute, which is what it is about.
-    if std::env::var_os("AETHER_IT_FULL").is_none() {
-        return Ok(());
-    }
     let stage = Stage::new().await?;
     stage.proxy.blackhole(true);
     // New ones lead somewhere again, those that are open do not.

@@ -96,6 +96,27 @@ async fn the_same_objects_make_the_same_mesh() -> Result<()> {
     Ok(())
 }
 
+#[tokio::test]
+async fn two_replicas_serve_equal_bytes_and_versions() -> Result<()> {
+    let stage = Stage::new().await?;
+    stage.cluster.apply(TABLE).await?;
+    let second = it::plane::Plane::start(&stage.kubeconfig()?, &[])?;
+    second.says(&["xDS on a Unix socket"], SOON).await?;
+    second.readyz(200, &["source: ready"], SOON).await?;
+    let stream = it::delta::Stream::open(second.socket(), crate::stage::CALLER).await?;
+    // One has seen the objects come one by one, the other all at once.
+    for octet in 80..90 {
+        stage.follows(octet, SOON).await?;
+    }
+    let alike = it::eventually("equal resources", SOON, || async {
+        let (one, other) = (stage.stream.now().resources, stream.now().resources);
+        ensure!(one.len() > 40, "only {}", one.len());
+        ensure!(one == other, "{} and {} resources", one.len(), other.len());
+        Ok(())
+    });
+    alike.await
+}
+
 /// The findings, without the place in a file.
 fn findings(output: &Output) -> Result<Vec<Value>> {
     let text = String::from_utf8_lossy(&output.stdout);

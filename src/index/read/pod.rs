@@ -21,6 +21,7 @@ pub fn pod(
     let spec = pod.spec.as_ref();
     let status = pod.status.as_ref();
     let label = values::of(pod.metadata.labels.as_ref(), keys::MANAGED);
+    let phase = status.and_then(|status| status.phase.as_deref());
     let first = status.and_then(|status| status.pod_ip.as_deref());
     let more = status.and_then(|s| s.pod_ips.as_ref()).into_iter().flatten().map(|ip| &*ip.ip);
     let mut ips = Vec::new();
@@ -34,16 +35,28 @@ pub fn pod(
         object: object.clone(),
         origin,
         managed: label.map(|value| value == "true"),
-        running: status.and_then(|s| s.phase.as_deref()) == Some("Running"),
+        created: pod.metadata.creation_timestamp.as_ref().map(|time| time.0.as_second()),
+        running: phase == Some("Running"),
+        finished: matches!(phase, Some("Succeeded" | "Failed")),
         host_network: spec.and_then(|spec| spec.host_network).unwrap_or(false),
         ips,
         health: health(pod),
         service_account: account.filter(|name| !name.is_empty()).unwrap_or("default").into(),
         node: spec.and_then(|s| s.node_name.as_deref()).filter(|n| !n.is_empty()).map(Arc::from),
         port: port(pod, report),
+        protocol: protocol(pod),
         weight: weight(pod, report),
         upstreams: upstreams(pod, &object.namespace, report),
     }
+}
+
+/// Whether the registry has a use for this pod, now or once it runs.
+pub fn is_present(read: &Pod) -> bool {
+    let meta = &read.metadata;
+    let name = |name: &Option<String>| name.as_deref().unwrap_or_default().to_owned();
+    let object = ObjectRef::new("Pod", name(&meta.namespace), name(&meta.name));
+    let facts = pod(read, &object, None, &mut Report::new(object.clone(), None));
+    facts.registered() && !facts.finished
 }
 
 /// By the Ready condition (none: not ready); a pod that is being deleted is not ready but serves.
@@ -73,6 +86,13 @@ fn port(pod: &Pod, report: &mut Report) -> Option<u16> {
         );
     }
     port
+}
+
+/// A protocol word is short; every longer one is TCP, as all that is not known is.
+fn protocol(pod: &Pod) -> Option<Arc<str>> {
+    const LONGEST: usize = 63;
+    let word = annotation(pod, keys::ENDPOINT_PROTOCOL)?;
+    Some(if word.len() <= LONGEST { word } else { "tcp" }.into())
 }
 
 fn weight(pod: &Pod, report: &mut Report) -> u32 {

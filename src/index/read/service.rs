@@ -66,6 +66,15 @@ pub fn service(
     })
 }
 
+/// The mesh name that a Service claims; `None` for one that claims none.
+pub fn mesh_name_of(read: &Service) -> Option<Arc<str>> {
+    let meta = &read.metadata;
+    let name = |name: &Option<String>| name.as_deref().unwrap_or_default().to_owned();
+    let object = ObjectRef::new("Service", name(&meta.namespace), name(&meta.name));
+    let facts = service(read, &object, None, &mut Report::new(object.clone(), None))?;
+    Some(facts.mesh_name)
+}
+
 fn mesh_name(object: &ObjectRef, given: Option<&str>, report: &mut Report) -> Option<Arc<str>> {
     let (name, field) = match given {
         Some(name) => (name, values::annotation(keys::SERVICE)),

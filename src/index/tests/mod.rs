@@ -5,6 +5,7 @@
 mod claims;
 mod endpoints;
 mod order;
+mod registry;
 mod services;
 
 use serde_json::{Value, json};

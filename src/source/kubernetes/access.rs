@@ -13,7 +13,7 @@ const CONNECT: Duration = Duration::from_secs(4);
 
 /// How long an answer may take, or a connection be silent that has one under way. Longer than a
 /// watch is left without a word.
-const SILENCE: Duration = Duration::from_secs(60);
+const SILENCE: Duration = Duration::from_mins(1);
 
 /// Which API server, and as whom.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

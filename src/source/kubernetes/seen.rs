@@ -90,7 +90,8 @@ impl<K: Followed> Seen<K> {
 
 impl<'de, K: Followed> Deserialize<'de> for Seen<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // The text of the object, not parsed: only its being JSON can fail.
+        // The text of the object, not parsed: only its being JSON can fail. It can be had as text
+        // since an API server writes the type of an event before the object.
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         Ok(Self::of(raw.get()))
     }

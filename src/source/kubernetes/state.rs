@@ -142,11 +142,10 @@ impl State {
     }
 
     fn list_is_complete(&mut self, of: ObjectKind) {
-        let kind = self.kind(of);
-        kind.listed = true;
-        let Some(list) = kind.list.take() else { return };
         let findings_changed = self.findings_changed;
         let kind = self.kind(of);
+        let Some(list) = kind.list.take() else { return };
+        kind.listed = true;
         let gone: Vec<Id> =
             kind.known.keys().filter(|id| !list.held.contains(*id)).cloned().collect();
         let before = std::mem::take(&mut kind.unreadable);

@@ -35,6 +35,8 @@ struct Watch<K: 'static> {
     api: Api<Seen<K>>,
     lists: Lists,
     events: BoxStream<'static, watcher::Result<Event<Seen<K>>>>,
+    /// Whether a list has begun that is not complete.
+    listing: bool,
     backoff: backon::ExponentialBackoff,
     failed: Option<Instant>,
     /// Before it goes on.
@@ -47,7 +49,8 @@ pub(super) fn watch<K: Followed>(client: Client) -> BoxStream<'static, Told> {
     let api = Api::<Seen<K>>::all(client);
     let lists = Lists::Streamed;
     let events = events(&api, lists);
-    let watch = Watch { api, lists, events, backoff: backoff(), failed: None, pause: None };
+    let (backoff, failed, pause) = (backoff(), None, None);
+    let watch = Watch { api, lists, events, listing: false, backoff, failed, pause };
     stream::unfold(watch, async |mut watch| Some((watch.next().await?, watch))).boxed()
 }
 
@@ -58,12 +61,22 @@ impl<K: Followed> Watch<K> {
                 tokio::time::sleep(pause).await;
             }
             let told = self.events.next().await?;
+            match &told {
+                Ok(Event::Init) => self.listing = true,
+                Ok(Event::InitDone) => self.listing = false,
+                _ => {}
+            }
             if let Err(error) = &told {
                 if self.lists == Lists::Streamed && streams_no_lists(error) {
                     tracing::debug!(kind = K::KIND.as_str(), "the server streams no lists");
                     self.lists = Lists::Paged;
                     self.events = events(&self.api, self.lists);
                     continue;
+                }
+                if self.listing || lost(error) {
+                    // What this watch would still say lacks something: it begins anew.
+                    self.events = events(&self.api, self.lists);
+                    self.listing = false;
                 }
                 self.pause = Some(self.back_off());
             }
@@ -110,6 +123,12 @@ fn events<K: Followed>(
 fn streams_no_lists(error: &watcher::Error) -> bool {
     let watcher::Error::WatchStartFailed(kube::Error::Api(status)) = error else { return false };
     matches!(status.code, 400 | 422)
+}
+
+/// Whether an event was lost, since it is no JSON. (An object that is not as we know it is none such:
+/// it is read as what it is.)
+fn lost(error: &watcher::Error) -> bool {
+    matches!(error, watcher::Error::WatchFailed(kube::Error::SerdeError(_)))
 }
 
 fn without_kind<K>(event: Event<Seen<K>>) -> Event<Read> {

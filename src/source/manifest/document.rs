@@ -46,13 +46,11 @@ impl Reader<'_> {
             return;
         }
         let Ok(envelope) = serde_json::from_str::<Envelope<'_>>(json) else {
-            match repeated::repeated(json) {
-                Some(twice) => self.repeated(origin, &twice),
-                None => {
-                    let found = object::shown(json);
-                    let message = format!("it holds {found} where an object is expected");
-                    self.broken(origin, "", message);
-                }
+            if let Some(twice) = repeated::repeated(json) {
+                self.repeated(origin, &twice);
+            } else {
+                let found = object::shown(json);
+                self.broken(origin, "", format!("it holds {found} where an object is expected"));
             }
             return;
         };

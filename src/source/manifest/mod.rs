@@ -9,6 +9,7 @@ mod document;
 mod json;
 mod names;
 mod object;
+mod raw;
 mod repeated;
 mod split;
 mod trim;
@@ -21,6 +22,7 @@ use crate::model::{Finding, ObjectRef, Reason, Severity};
 
 pub use names::is_dns_subdomain;
 pub use object::{id, read_one, restore};
+pub use raw::{Form, RawDocument, documents};
 pub use trim::trim;
 
 /// What the text of one file holds.

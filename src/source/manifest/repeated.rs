@@ -103,13 +103,12 @@ fn path(open: &[Open], keys: &[Cow<'_, str>], key: &str) -> String {
     let mut path = String::new();
     let inner = open.iter().skip(1).map(|inner| inner.keys);
     for (outer, inner) in open.iter().zip(inner) {
-        match outer.item {
-            Some(item) => path.push_str(&format!("[{item}]")),
+        if let Some(item) = outer.item {
+            path.push_str(&format!("[{item}]"));
+        } else {
             // The key that an object is at is its last one.
-            None => {
-                let at = inner.checked_sub(1).and_then(|last| keys.get(last));
-                append(&mut path, at.map_or("", |key| key));
-            }
+            let at = inner.checked_sub(1).and_then(|last| keys.get(last));
+            append(&mut path, at.map_or("", |key| key));
         }
     }
     append(&mut path, key);

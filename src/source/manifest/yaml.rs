@@ -43,13 +43,13 @@ pub(super) fn read(name: &str, text: &str, manifest: &mut Manifest) {
 }
 
 /// Why a document is no YAML, and what to do about it.
-struct Broken {
-    message: String,
-    way_out: &'static str,
+pub(super) struct Broken {
+    pub(super) message: String,
+    pub(super) way_out: &'static str,
 }
 
 /// One document as JSON text.
-fn to_json(part: Document<'_>) -> Result<String, Broken> {
+pub(super) fn to_json(part: Document<'_>) -> Result<String, Broken> {
     // JSON is YAML, and reads faster as what it is.
     let body = part.text.strip_prefix("---").unwrap_or(part.text).trim();
     if body.starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(body).is_ok() {
@@ -85,15 +85,15 @@ fn options() -> serde_saphyr::Options {
 /// the line of the file instead of that of the document.
 fn describe(error: &serde_saphyr::Error, lines_before: usize) -> Broken {
     let error = error.without_snippet();
-    let (text, way_out) = match error {
-        serde_saphyr::Error::DuplicateMappingKey { key: Some(key), .. } => {
-            (repeated::message(key), repeated::WAY_OUT)
-        }
-        _ => {
-            let text = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
-            (text, "correct it there")
-        }
+    let twice = match error {
+        serde_saphyr::Error::DuplicateMappingKey { key, .. } => key.as_deref(),
+        _ => None,
     };
+    let text = twice.map_or_else(
+        || error.render_with_formatter(&serde_saphyr::UserMessageFormatter),
+        repeated::message,
+    );
+    let way_out = if twice.is_some() { repeated::WAY_OUT } else { "correct it there" };
     let Some(location) = error.location().filter(|location| location.line() > 0) else {
         return Broken { message: text, way_out };
     };

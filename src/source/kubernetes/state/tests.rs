@@ -26,12 +26,12 @@ fn broken(name: &str) -> Read {
 }
 
 /// A state in which every kind is listed, with these pods, whose first update was taken.
-fn begun(pods: Vec<Read>) -> State {
+fn begun(pods: &[Read]) -> State {
     let mut state = State::default();
     for kind in KINDS {
         state.take(kind, Event::Init);
         if kind == ObjectKind::Pod {
-            for pod in &pods {
+            for pod in pods {
                 state.take(kind, Event::InitApply(pod.clone()));
             }
         }
@@ -97,7 +97,7 @@ fn an_empty_cluster_is_a_state_too() {
 
 #[test]
 fn an_object_that_is_what_it_was_is_no_change() {
-    let mut state = begun(vec![pod("a", "10.0.0.1")]);
+    let mut state = begun(&[pod("a", "10.0.0.1")]);
     state.take(ObjectKind::Pod, Event::Apply(pod("a", "10.0.0.1")));
     assert!(!state.has_update());
     state.take(ObjectKind::Pod, Event::Apply(pod("a", "10.0.0.2")));
@@ -108,7 +108,7 @@ fn an_object_that_is_what_it_was_is_no_change() {
 
 #[test]
 fn what_never_matters_is_no_change() {
-    let mut state = begun(Vec::new());
+    let mut state = begun(&[]);
     let node = |version: &str, heartbeat: &str| {
         read::<Node>(&json!({ "metadata": {
             "name": "n1", "resourceVersion": version,
@@ -134,7 +134,7 @@ fn what_never_matters_is_no_change() {
 
 #[test]
 fn a_new_list_counts_whole_and_what_it_lacks_is_gone() {
-    let mut state = begun(vec![pod("a", "10.0.0.1"), pod("b", "10.0.0.2")]);
+    let mut state = begun(&[pod("a", "10.0.0.1"), pod("b", "10.0.0.2")]);
     state.take(ObjectKind::Pod, Event::Init);
     state.take(ObjectKind::Pod, Event::InitApply(pod("c", "10.0.0.3")));
     assert!(!state.has_update(), "half a list is nothing");
@@ -146,7 +146,7 @@ fn a_new_list_counts_whole_and_what_it_lacks_is_gone() {
 
 #[test]
 fn what_cannot_be_read_costs_itself_alone_and_keeps_its_last_form() {
-    let mut state = begun(vec![pod("a", "10.0.0.1"), broken("b")]);
+    let mut state = begun(&[pod("a", "10.0.0.1"), broken("b")]);
     assert_eq!(state.count(ObjectKind::Pod), 1);
     state.take(ObjectKind::Pod, Event::Apply(broken("a")));
     assert!(state.has_update());
@@ -177,7 +177,7 @@ fn what_cannot_be_read_costs_itself_alone_and_keeps_its_last_form() {
 
 #[test]
 fn what_waits_to_be_taken_is_as_large_as_the_objects() {
-    let mut state = begun(Vec::new());
+    let mut state = begun(&[]);
     for round in 0..1000 {
         state.take(
             ObjectKind::Pod,
@@ -191,7 +191,7 @@ proptest! {
     /// Whatever comes in whatever order, updates laid on top of each other are what the server has.
     #[test]
     fn updates_add_up_to_what_there_is(steps in prop::collection::vec((0..6u8, 0..5u8, 0..3u8, any::<bool>()), 1..60)) {
-        let mut state = begun(Vec::new());
+        let mut state = begun(&[]);
         let mut server: BTreeMap<String, u8> = BTreeMap::new();
         let mut told: BTreeMap<String, u8> = BTreeMap::new();
         for (step, name, form, take) in steps {

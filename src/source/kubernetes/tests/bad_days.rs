@@ -1,5 +1,6 @@
 //! What may go wrong with an API server, and what comes of it.
 
+use super::fake::Fault;
 use super::*;
 
 fn world(fake: &Fake) {
@@ -15,10 +16,10 @@ async fn a_missing_permission_is_named_and_waited_for() {
     {
         let fake = Fake::default();
         world(&fake);
-        fake.set(|fake| {
-            *fake.pages_alone = pages_alone;
-            fake.forbidden.insert((verb, resource));
-        });
+        if pages_alone {
+            fake.with(Fault::PagesAlone);
+        }
+        fake.forbid(verb, resource);
         let mut source = following(&fake);
         let named = format!("{verb} {resource}");
         let waits = |state: &State| matches!(state, State::Waiting(why) if why.contains(&named));
@@ -34,7 +35,7 @@ async fn a_missing_permission_is_named_and_waited_for() {
             "source_forbidden{{verb=\"{verb}\",group=\"{group}\",resource=\"{resource}\"}} 1"
         );
         assert!(source.metric(&gauge));
-        fake.set(|fake| fake.forbidden.clear());
+        fake.allow();
         assert_eq!(source.update().await.changes.len(), 3);
         source.says(|state| *state == State::Ready).await;
         assert!(!source.metric(&gauge));
@@ -46,12 +47,12 @@ async fn a_missing_permission_is_named_and_waited_for() {
 async fn an_api_server_that_is_away_at_the_start_is_waited_for() {
     let fake = Fake::default();
     world(&fake);
-    fake.set(|fake| *fake.away = true);
+    fake.with(Fault::Away);
     let mut source = following(&fake);
     let refused = |state: &State| matches!(state, State::Waiting(why) if why.contains("https://10.0.0.1 cannot be reached: Connection refused"));
     source.says(refused).await;
     source.silence().await;
-    fake.set(|fake| *fake.away = false);
+    fake.without(Fault::Away);
     assert_eq!(source.update().await.changes.len(), 3);
     source.says(|state| *state == State::Ready).await;
 }
@@ -62,7 +63,7 @@ async fn while_it_is_away_what_is_known_stays_and_then_only_what_changed_is_told
     world(&fake);
     let mut source = following(&fake);
     source.update().await;
-    fake.set(|fake| *fake.away = true);
+    fake.with(Fault::Away);
     fake.cut();
     let degraded =
         |state: &State| matches!(state, State::Degraded(why) if why.contains("known last"));
@@ -71,15 +72,13 @@ async fn while_it_is_away_what_is_known_stays_and_then_only_what_changed_is_told
     // While nobody looks, one changes and one goes; and the server has forgotten the past.
     fake.put("pods", pod("a", "10.0.0.7"));
     fake.delete("pods", "shop", "b");
-    fake.set(|fake| {
-        *fake.away = false;
-        *fake.forgets = true;
-    });
+    fake.without(Fault::Away);
+    fake.with(Fault::Forgets);
     // Whichever watch comes first is told that it is too late; the pods' own are listed anew.
     let mut told = Vec::new();
     while told.len() < 2 {
         fake.cut();
-        fake.set(|fake| *fake.forgets = true);
+        fake.with(Fault::Forgets);
         if let Ok(Some(update)) =
             tokio::time::timeout(Duration::from_millis(500), source.updates.recv()).await
         {
@@ -113,7 +112,7 @@ async fn watches_that_are_cut_go_on_from_where_they_were() {
 async fn a_server_that_hangs_up_at_once_is_not_asked_without_end() {
     let fake = Fake::default();
     world(&fake);
-    fake.set(|fake| *fake.hangs_up = true);
+    fake.with(Fault::HangsUp);
     let mut source = following(&fake);
     source.update().await;
     tokio::time::sleep(Duration::from_secs(2)).await;
@@ -127,17 +126,36 @@ async fn a_permission_that_is_withdrawn_is_said_and_costs_nothing_that_is_known(
     world(&fake);
     let mut source = following(&fake);
     source.update().await;
-    fake.set(|fake| {
-        fake.forbidden.insert(("watch", "pods"));
-    });
+    fake.forbid("watch", "pods");
     fake.cut();
     let named = |state: &State| matches!(state, State::Degraded(why) if why.contains("watch pods"));
     source.says(named).await;
     source.silence().await;
-    fake.set(|fake| fake.forbidden.clear());
+    fake.allow();
     source.says(|state| *state == State::Ready).await;
     fake.put("pods", pod("a", "10.0.0.9"));
     assert_eq!(words(&source.update().await), ["+Pod a"]);
+}
+
+#[tokio::test]
+async fn an_event_that_cannot_be_understood_is_not_lost() {
+    let fake = Fake::default();
+    world(&fake);
+    // In the first list: half of it would look as if objects were gone.
+    fake.with(Fault::Garbles);
+    let mut source = following(&fake);
+    assert_eq!(words(&source.update().await).len(), 3);
+    // In a watch: the change is told by a new list.
+    fake.garble("pods");
+    fake.put("pods", pod("a", "10.0.0.9"));
+    assert_eq!(words(&source.update().await), ["+Pod a"]);
+    // And in a list that takes the place of another.
+    fake.with(Fault::Garbles);
+    fake.garble("pods");
+    source.silence().await;
+    fake.delete("pods", "shop", "b");
+    assert_eq!(words(&source.update().await), ["-Pod b"]);
+    source.says(|state| *state == State::Ready).await;
 }
 
 #[tokio::test]

@@ -24,30 +24,48 @@ struct Inside {
     /// By resource, then namespace and name.
     objects: BTreeMap<String, BTreeMap<String, Value>>,
     watches: Vec<(String, mpsc::UnboundedSender<Value>)>,
+    /// What a watch that goes on from a version is told of the time since.
+    history: Vec<(u64, String, Value)>,
     /// Verbs and resources that are forbidden.
-    pub forbidden: BTreeSet<(&'static str, &'static str)>,
-    /// Whether a list may come by a watch.
-    pub pages_alone: bool,
-    /// Whether a watch that goes on is told that it cannot.
-    pub forgets: bool,
-    /// Whether nothing answers.
-    pub away: bool,
-    /// Whether watches end as soon as they are begun.
-    pub hangs_up: bool,
-    pub requests: Vec<String>,
+    forbidden: BTreeSet<(&'static str, &'static str)>,
+    faults: BTreeSet<Fault>,
+    requests: Vec<String>,
+}
+
+/// What may be wrong with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fault {
+    /// A list does not come by a watch.
+    PagesAlone,
+    /// The next watch that goes on is told that it cannot.
+    Forgets,
+    /// The next list that is streamed holds something that is no JSON.
+    Garbles,
+    /// Nothing answers.
+    Away,
+    /// Watches end as soon as they are begun.
+    HangsUp,
 }
 
 impl Fake {
-    pub(super) fn set(&self, change: impl FnOnce(&mut Settings<'_>)) {
-        let mut inside = self.0.lock().unwrap();
-        let inside = &mut *inside;
-        change(&mut Settings {
-            forbidden: &mut inside.forbidden,
-            pages_alone: &mut inside.pages_alone,
-            forgets: &mut inside.forgets,
-            away: &mut inside.away,
-            hangs_up: &mut inside.hangs_up,
-        });
+    /// From now on this is wrong with it.
+    pub(super) fn with(&self, fault: Fault) {
+        self.0.lock().unwrap().faults.insert(fault);
+    }
+
+    /// This is wrong no more.
+    pub(super) fn without(&self, fault: Fault) {
+        self.0.lock().unwrap().faults.remove(&fault);
+    }
+
+    /// Forbids to do this with a resource.
+    pub(super) fn forbid(&self, verb: &'static str, resource: &'static str) {
+        self.0.lock().unwrap().forbidden.insert((verb, resource));
+    }
+
+    /// Forbids nothing.
+    pub(super) fn allow(&self) {
+        self.0.lock().unwrap().forbidden.clear();
     }
 
     /// Puts an object of a resource, and tells whoever watches.
@@ -58,7 +76,7 @@ impl Fake {
         let objects = inside.objects.entry(resource.to_owned()).or_default();
         let old = objects.insert(key(&object), object.clone());
         let kind = if old.is_some() { "MODIFIED" } else { "ADDED" };
-        inside.tell(resource, json!({ "type": kind, "object": object }));
+        inside.tell(resource, &json!({ "type": kind, "object": object }));
     }
 
     pub(super) fn delete(&self, resource: &str, namespace: &str, name: &str) {
@@ -68,12 +86,19 @@ impl Fake {
         let objects = inside.objects.entry(resource.to_owned()).or_default();
         let Some(mut object) = objects.remove(&format!("{namespace}/{name}")) else { return };
         object["metadata"]["resourceVersion"] = version.to_string().into();
-        inside.tell(resource, json!({ "type": "DELETED", "object": object }));
+        inside.tell(resource, &json!({ "type": "DELETED", "object": object }));
     }
 
     /// Ends every watch.
     pub(super) fn cut(&self) {
         self.0.lock().unwrap().watches.clear();
+    }
+
+    /// Tells whoever watches something that is no JSON.
+    pub(super) fn garble(&self, resource: &str) {
+        let mut inside = self.0.lock().unwrap();
+        inside.tell(resource, &json!({ "garbled": true }));
+        inside.history.pop();
     }
 
     pub(super) fn requests(&self) -> Vec<String> {
@@ -93,7 +118,7 @@ impl Fake {
         let mut inside = self.0.lock().unwrap();
         let uri = request.uri();
         inside.requests.push(uri.to_string());
-        if inside.away {
+        if inside.faults.contains(&Fault::Away) {
             return Err(std::io::Error::from_raw_os_error(111));
         }
         let resource = uri.path().rsplit('/').next().unwrap().to_owned();
@@ -112,42 +137,49 @@ impl Fake {
             return Ok(inside.list(&resource, &query, metadata_only));
         }
         let streams = query.get("sendInitialEvents") == Some(&"true");
-        if streams && inside.pages_alone {
+        if streams && inside.faults.contains(&Fault::PagesAlone) {
             return Ok(failure(422, "Invalid", "sendInitialEvents: Forbidden"));
         }
         let mut first = Vec::new();
         if streams {
+            if inside.faults.remove(&Fault::Garbles) {
+                first.push(json!({ "garbled": true }));
+            }
             let objects = inside.objects.get(&resource).into_iter().flat_map(BTreeMap::values);
             first.extend(objects.map(|o| json!({ "type": "ADDED", "object": o })));
             let meta = json!({ "resourceVersion": inside.version.to_string(), "annotations": { "k8s.io/initial-events-end": "true" } });
             first.push(json!({ "type": "BOOKMARK", "object": { "apiVersion": "v1", "kind": "X", "metadata": meta } }));
-        } else if std::mem::take(&mut inside.forgets) {
+        } else if inside.faults.remove(&Fault::Forgets) {
             first.push(json!({ "type": "ERROR", "object": { "code": 410, "reason": "Expired", "message": "too old" } }));
+        } else {
+            let since: u64 = query["resourceVersion"].parse().unwrap();
+            let history = inside.history.iter();
+            let missed = history.filter(|(at, of, _)| *at > since && *of == resource);
+            first.extend(missed.map(|(_, _, event)| event.clone()));
         }
         let (sender, receiver) = mpsc::unbounded_channel();
-        if !inside.hangs_up {
+        if !inside.faults.contains(&Fault::HangsUp) {
             inside.watches.push((resource, sender));
         }
         let told = stream::unfold(receiver, async |mut r| r.recv().await.map(|told| (told, r)));
         let lines = stream::iter(first).chain(told).map(move |told| {
-            let told = if metadata_only { partial_event(told) } else { told };
-            Ok(http_body::Frame::data(Bytes::from(format!("{told}\n"))))
+            let object = if metadata_only { partial_event(&told) } else { told["object"].clone() };
+            // As an API server writes it: the type first.
+            let line = format!("{{\"type\":{},\"object\":{object}}}\n", told["type"]);
+            let line = if told["garbled"] == true {
+                "{\"type\":\"ADDED\",\"object\":}\n".to_owned()
+            } else {
+                line
+            };
+            Ok(http_body::Frame::data(Bytes::from(line)))
         });
         Ok(Response::new(BodyExt::boxed_unsync(StreamBody::new(lines))))
     }
 }
 
-/// What a test may turn.
-pub(super) struct Settings<'a> {
-    pub forbidden: &'a mut BTreeSet<(&'static str, &'static str)>,
-    pub pages_alone: &'a mut bool,
-    pub forgets: &'a mut bool,
-    pub away: &'a mut bool,
-    pub hangs_up: &'a mut bool,
-}
-
 impl Inside {
-    fn tell(&mut self, resource: &str, event: Value) {
+    fn tell(&mut self, resource: &str, event: &Value) {
+        self.history.push((self.version, resource.to_owned(), event.clone()));
         let to = self.watches.iter().filter(|(of, _)| of == resource);
         to.for_each(|(_, watch)| drop(watch.send(event.clone())));
     }
@@ -180,11 +212,11 @@ fn partial(object: &Value) -> Value {
     json!({ "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"] })
 }
 
-fn partial_event(mut event: Value) -> Value {
-    if matches!(event["type"].as_str(), Some("ADDED" | "MODIFIED" | "DELETED")) {
-        event["object"] = partial(&event["object"]);
+fn partial_event(event: &Value) -> Value {
+    match event["type"].as_str() {
+        Some("ADDED" | "MODIFIED" | "DELETED") => partial(&event["object"]),
+        _ => event["object"].clone(),
     }
-    event
 }
 
 fn failure(code: u16, reason: &str, message: &str) -> Answer {

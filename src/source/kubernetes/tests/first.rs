@@ -1,5 +1,6 @@
 //! The first complete state, and what follows.
 
+use super::fake::Fault;
 use super::*;
 use crate::index::Object;
 use crate::source::kubernetes::load;
@@ -37,7 +38,9 @@ const WORLD: [&str; 10] = [
 async fn the_first_update_is_all_there_is_by_streams_or_by_pages() {
     for pages_alone in [false, true] {
         let fake = Fake::default();
-        fake.set(|fake| *fake.pages_alone = pages_alone);
+        if pages_alone {
+            fake.with(Fault::PagesAlone);
+        }
         world(&fake);
         let mut source = following(&fake);
         let first = source.update().await;
@@ -94,7 +97,9 @@ async fn objects_are_trimmed_and_of_nodes_the_metadata_alone_is_asked_for() {
 async fn an_object_that_cannot_be_read_costs_itself_alone() {
     for pages_alone in [false, true] {
         let fake = Fake::default();
-        fake.set(|fake| *fake.pages_alone = pages_alone);
+        if pages_alone {
+            fake.with(Fault::PagesAlone);
+        }
         world(&fake);
         let broken =
             json!({ "metadata": { "name": "b", "namespace": "shop" }, "status": { "podIP": 7 } });
@@ -149,9 +154,7 @@ async fn everything_can_be_listed_once() {
     assert!(requests.iter().all(|uri| !uri.contains("watch=")), "{requests:?}");
     let pods = requests.iter().filter(|uri| uri.starts_with("/api/v1/pods?"));
     assert!(pods.clone().count() == 3 && !pods.clone().any(|uri| uri.contains("labelSelector")));
-    fake.set(|fake| {
-        fake.forbidden.insert(("list", "endpointslices"));
-    });
+    fake.forbid("list", "endpointslices");
     let told = load(&connection(&fake)).await.unwrap_err().to_string();
     for word in ["https://10.0.0.1", "list endpointslices", "\"discovery.k8s.io\"", "grant"] {
         assert!(told.contains(word), "{word} in {told}");

@@ -2,18 +2,16 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-#[path = "cluster/webhook.rs"]
+mod admission;
+mod leftovers;
+mod network;
 mod webhook;
 
-use std::io::BufRead as _;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
 use futures::{AsyncBufReadExt as _, TryStreamExt as _};
-use it::cluster::{Cluster, FakeNode, Options, Proxy};
+use it::cluster::{Cluster, FakeNode, Options};
 use it::eventually;
-use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{DeleteParams, ListParams, PostParams};
@@ -45,18 +43,6 @@ spec:
     metadata: {labels: {app: web}}
     spec:
       containers: [{name: web, image: example.com/web}]
-";
-
-/// A namespace that refuses most pods, and limits for the containers of another.
-const RULES: &str = "
-apiVersion: v1
-kind: Namespace
-metadata: {name: strict, labels: {pod-security.kubernetes.io/enforce: restricted}}
----
-apiVersion: v1
-kind: LimitRange
-metadata: {name: limits, namespace: default}
-spec: {limits: [{type: Container, default: {cpu: 100m}}]}
 ";
 
 fn config_map(name: &str) -> ConfigMap {
@@ -169,66 +155,6 @@ async fn whoever_has_no_permission_is_refused_until_they_have() {
 }
 
 #[tokio::test]
-async fn the_network_breaks_and_heals() {
-    let cluster = Cluster::start(Options::bare()).await.unwrap();
-    let proxy = Proxy::to(cluster.address()).await.unwrap();
-    let client = cluster.client_at(&cluster.admin(), proxy.address()).await.unwrap();
-    let short = |what: &'static str| {
-        let client = client.clone();
-        async move { timeout(Duration::from_millis(1500), touch(&client, what)).await }
-    };
-    short("first").await.unwrap().unwrap();
-    assert!(proxy.accepted() >= 1 && proxy.open() >= 1);
-
-    // Cut: a watch that runs ends, and whoever asks again is answered.
-    let path = "/api/v1/configmaps?watch=1";
-    let request = http::Request::get(path).body(Vec::new()).unwrap();
-    let watch = client.request_stream(request).await.unwrap();
-    let mut lines = watch.lines();
-    assert!(timeout(SOON, lines.try_next()).await.unwrap().unwrap().is_some());
-    proxy.cut();
-    let end = async { while let Ok(Some(_)) = lines.try_next().await {} };
-    timeout(SOON, end).await.expect("a watch outlived its connection");
-    let before = proxy.accepted();
-    eventually("anew", SOON, || async { Ok(touch(&client, "anew").await?) }).await.unwrap();
-    assert!(proxy.accepted() > before);
-
-    // Refused: what is open goes on, nothing new comes.
-    proxy.refuse().await;
-    short("goes-on").await.unwrap().unwrap();
-    proxy.cut();
-    eventually("closed", SOON, || async {
-        anyhow::ensure!(proxy.open() == 0);
-        Ok(())
-    })
-    .await
-    .unwrap();
-    assert!(short("refused").await.unwrap().is_err());
-    proxy.accept().await.unwrap();
-    short("taken").await.unwrap().unwrap();
-
-    // Silent: no answer and no error; what was sent meanwhile arrives afterwards.
-    proxy.blackhole(true);
-    assert!(short("silent").await.is_err());
-    let waiting = tokio::spawn({
-        let client = client.clone();
-        async move { touch(&client, "late").await }
-    });
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    assert!(!waiting.is_finished());
-    proxy.blackhole(false);
-    timeout(SOON, waiting).await.unwrap().unwrap().unwrap();
-
-    // Slow: there and back.
-    proxy.delay(Duration::from_millis(200));
-    let start = Instant::now();
-    touch(&client, "slow").await.unwrap();
-    let took = start.elapsed();
-    assert!(took >= Duration::from_millis(400), "{took:?}");
-    proxy.delay(Duration::ZERO);
-}
-
-#[tokio::test]
 async fn the_api_server_dies_and_comes_back_at_its_address_with_its_objects() {
     let start = Instant::now();
     let cluster = Cluster::start(Options::bare()).await.unwrap();
@@ -285,95 +211,4 @@ async fn what_began_before_the_history_expired_cannot_go_on() {
         Err(error) => u64::from(said(error)),
     };
     assert_eq!(code, 410);
-}
-
-#[tokio::test]
-async fn a_webhook_on_loopback_is_asked_and_namespaces_have_their_rules() {
-    let cluster = Cluster::start(Options::controlled()).await.unwrap();
-    let webhook = webhook::Webhook::start().await;
-    let registration = serde_json::json!({
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "MutatingWebhookConfiguration",
-        "metadata": {"name": "it"},
-        "webhooks": [{
-            "name": "pods.it.example",
-            "clientConfig": {"url": webhook.url, "caBundle": ByteString(webhook.bundle.clone())},
-            "rules": [{
-                "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"],
-                "operations": ["CREATE"],
-            }],
-            "admissionReviewVersions": ["v1"],
-            "sideEffects": "None",
-            "failurePolicy": "Fail",
-        }],
-    });
-    cluster.apply(&registration.to_string()).await.unwrap();
-    cluster.apply(RULES).await.unwrap();
-    cluster.wait_for_namespace("strict").await.unwrap();
-    let pod = "{apiVersion: v1, kind: Pod, metadata: {name: p},
-                spec: {containers: [{name: a, image: example.com/a}]}}";
-    // The API server learns of the registration and of the limits a moment after they are made.
-    let ask = || async {
-        cluster.kubectl(&["delete", "pod", "p", "--ignore-not-found", "--now"], "").await?;
-        cluster.apply(pod).await?;
-        let spec = webhook.last().context("it was not asked")?["request"]["object"]["spec"].take();
-        anyhow::ensure!(spec["containers"][0]["resources"]["limits"]["cpu"] == "100m", "{spec}");
-        Ok(spec)
-    };
-    let spec = eventually("the webhook", SOON, ask).await.unwrap();
-    assert_eq!(spec["serviceAccountName"], "default", "{spec}");
-    let refused = cluster.kubectl(&["-n", "strict", "apply", "-f", "-"], pod).await.unwrap_err();
-    assert!(refused.to_string().contains("PodSecurity"), "{refused}");
-}
-
-/// The processes whose command line names this folder.
-fn processes_of(folder: &str) -> Vec<String> {
-    let entries = std::fs::read_dir("/proc").unwrap().flatten();
-    let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
-    let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
-    lines.filter(|line| line.contains(folder)).collect()
-}
-
-/// What the next test runs in a process of its own, to kill it.
-#[tokio::test]
-#[ignore = "a part of another test, which runs it"]
-async fn a_cluster_that_waits_to_be_killed() {
-    let cluster = Cluster::start(Options::whole([FakeNode::new("node", "a")])).await.unwrap();
-    println!("\nup {}", cluster.folder().display());
-    tokio::time::sleep(Duration::from_mins(2)).await;
-}
-
-#[test]
-fn a_cluster_whose_test_is_killed_goes_with_it() {
-    let mut rig = Command::new(std::env::current_exe().unwrap());
-    let rig =
-        rig.args(["a_cluster_that_waits_to_be_killed", "--ignored", "--nocapture", "--exact"]);
-    let mut rig = rig.stdout(Stdio::piped()).spawn().unwrap();
-    let lines = std::io::BufReader::new(rig.stdout.take().unwrap()).lines();
-    let up = lines.map(Result::unwrap).find(|line| line.starts_with("up ")).unwrap();
-    let folder = up.strip_prefix("up ").unwrap();
-    assert_eq!(processes_of(folder).len(), 5, "{:?}", processes_of(folder));
-    rig.kill().unwrap();
-    rig.wait().unwrap();
-    let start = Instant::now();
-    while !processes_of(folder).is_empty() {
-        assert!(start.elapsed() < SOON, "left behind: {:?}", processes_of(folder));
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    it::net::sweep();
-    assert!(!std::path::Path::new(folder).exists());
-}
-
-#[tokio::test]
-async fn a_cluster_that_ends_leaves_nothing_behind() {
-    // One that never starts neither: its API server refuses a flag, and says which.
-    let error = Cluster::start(Options::bare().api_server("--no-such-flag")).await.unwrap_err();
-    assert!(format!("{error:#}").contains("no-such-flag"), "{error:#}");
-
-    let cluster = Cluster::start(Options::bare()).await.unwrap();
-    let folder = cluster.folder().to_owned();
-    let name = folder.to_str().unwrap();
-    assert_eq!(processes_of(name).len(), 2, "{:?}", processes_of(name));
-    drop(cluster);
-    assert!(processes_of(name).is_empty() && !folder.exists());
 }

@@ -1,0 +1,8 @@
+//! The certificate that looks after itself, against a real API server.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod alone;
+mod balancer;
+mod rotation;
+mod stage;

@@ -1,0 +1,118 @@
+//! The Secret, as data and as what it means.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::ByteString;
+
+use super::authority::{Authorities, Pair, Retired, Unix};
+use super::x509::{self, X509Error};
+
+/// Data keys of the authority that signs. They are those of a Secret of type `kubernetes.io/tls`,
+/// so that one of that type does as well.
+const SIGNING: (&str, &str) = ("tls.crt", "tls.key");
+/// Data keys of the next one.
+const NEXT: (&str, &str) = ("next.crt", "next.key");
+/// Around the time until which a retired one is trusted, and its number among those of this time.
+const RETIRED: (&str, &str) = ("retired-", ".crt");
+
+/// The Secret as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Secret {
+    /// It could not be read, for this reason.
+    Unknown(String),
+    /// There is none.
+    Absent,
+    /// This is it.
+    Found {
+        /// Its uid.
+        uid: String,
+        /// Its resourceVersion.
+        version: String,
+        /// Whether nobody may change it; it can only be deleted.
+        immutable: bool,
+        /// What it holds.
+        contents: Result<Authorities, Fault>,
+    },
+}
+
+/// What is wrong with the data of the Secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// Neither a signing authority nor a next one.
+    #[error("it holds no authority")]
+    Empty,
+    /// A certificate without its key, or a key without its certificate.
+    #[error("{0} is missing")]
+    Half(&'static str),
+    /// A value cannot be read.
+    #[error("{key}: {cause}")]
+    Value {
+        /// The data key.
+        key: String,
+        /// Why.
+        cause: X509Error,
+    },
+    /// A key that nobody here wrote.
+    #[error("the key {0:?} is none of ours")]
+    Foreign(String),
+}
+
+/// Reads the data of the Secret. All of it must be ours and whole: what was changed by another hand
+/// is put back, not guessed at.
+pub(super) fn read(data: &BTreeMap<String, ByteString>) -> Result<Authorities, Fault> {
+    let mut authorities =
+        Authorities { signing: pair(data, SIGNING)?, next: pair(data, NEXT)?, retired: Vec::new() };
+    if authorities.signing.is_none() && authorities.next.is_none() {
+        return Err(Fault::Empty);
+    }
+    let own = [SIGNING.0, SIGNING.1, NEXT.0, NEXT.1];
+    for (key, value) in data.iter().filter(|(key, _)| !own.contains(&key.as_str())) {
+        let middle = key.strip_prefix(RETIRED.0).and_then(|key| key.strip_suffix(RETIRED.1));
+        let until = middle.and_then(|middle| middle.split('-').next()?.parse::<Unix>().ok());
+        let until = until.ok_or_else(|| Fault::Foreign(key.clone()))?;
+        let fault = |cause| Fault::Value { key: key.clone(), cause };
+        for authority in x509::read_all(&value.0).map_err(fault)? {
+            authorities.retired.push(Retired { authority, until });
+        }
+    }
+    authorities.retired.sort_by_key(|retired| retired.until);
+    Ok(authorities)
+}
+
+fn pair(
+    data: &BTreeMap<String, ByteString>,
+    (certificate, key): (&'static str, &'static str),
+) -> Result<Option<Pair>, Fault> {
+    match (data.get(certificate), data.get(key)) {
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(Fault::Half(certificate)),
+        (Some(_), None) => Err(Fault::Half(key)),
+        (Some(pem), Some(secret)) => {
+            let no_text = |_| Fault::Value {
+                key: key.to_owned(),
+                cause: X509Error::Key("it is no text".to_owned()),
+            };
+            let secret = std::str::from_utf8(&secret.0).map_err(no_text)?;
+            let fault = |cause| Fault::Value { key: certificate.to_owned(), cause };
+            x509::pair(&pem.0, secret).map(Some).map_err(fault)
+        }
+    }
+}
+
+/// The data of the Secret that holds these.
+pub(super) fn data(authorities: &Authorities) -> BTreeMap<String, ByteString> {
+    let mut data = BTreeMap::new();
+    let pairs = [(&authorities.signing, SIGNING), (&authorities.next, NEXT)];
+    for (pair, (certificate, key)) in pairs {
+        if let Some(pair) = pair {
+            let pem = x509::pem(&pair.authority).into_bytes();
+            data.insert(certificate.to_owned(), ByteString(pem));
+            data.insert(key.to_owned(), ByteString(pair.key.pem().as_bytes().to_vec()));
+        }
+    }
+    for (number, retired) in authorities.retired.iter().enumerate() {
+        let key = format!("{}{}-{number}{}", RETIRED.0, retired.until, RETIRED.1);
+        data.insert(key, ByteString(x509::pem(&retired.authority).into_bytes()));
+    }
+    data
+}

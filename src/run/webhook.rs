@@ -1,0 +1,158 @@
+//! The webhook, wired: its certificate, its address, its server.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tokio::task::JoinHandle;
+use tracing::{error, info};
+
+use crate::admin;
+use crate::admission::certs::files::{self, Files, Usable};
+use crate::admission::certs::{self, Keeper, Kubernetes, Slot};
+use crate::admission::metrics::Metrics;
+use crate::admission::server::{self, Limits, Webhook};
+use crate::cli::serve::Options as Serve;
+use crate::cli::webhook::{Builtin, Certificate, Options};
+use crate::health::{Health, Part};
+use crate::leader::Leadership;
+use crate::permissions::Permission;
+use crate::source::kubernetes::Connection;
+
+/// A webhook that can be started: its address is bound, and its certificate can be had.
+pub(super) struct Bound {
+    options: Options,
+    listener: TcpListener,
+    certificate: Source,
+}
+
+/// Where the certificate comes from.
+enum Source {
+    Builtin { settings: Box<certs::Settings>, connection: Connection },
+    Files(Files, Usable),
+}
+
+/// Binds the webhook that was asked for, if one was. `connection` is the API server, where objects
+/// come from one.
+///
+/// # Errors
+/// Where its certificate cannot be had or its address cannot be bound.
+pub(super) fn bind(options: &Serve, connection: Option<&Connection>) -> Result<Option<Bound>> {
+    let Some(webhook) = options.webhook.clone() else { return Ok(None) };
+    let certificate = match &webhook.certificate {
+        Certificate::Builtin(builtin) => self::builtin(builtin, options, connection)?,
+        Certificate::Files { cert, key } => {
+            let files = Files { certificate: cert.clone(), key: key.clone() };
+            let first = files.read(files::now())?;
+            Source::Files(files, first)
+        }
+    };
+    let listener = TcpListener::bind(webhook.address)
+        .with_context(|| format!("--webhook-address: {} cannot be bound", webhook.address))?;
+    Ok(Some(Bound { options: webhook, listener, certificate }))
+}
+
+fn builtin(builtin: &Builtin, options: &Serve, connection: Option<&Connection>) -> Result<Source> {
+    let Some(connection) = connection else {
+        bail!(
+            "--webhook-cert-mode builtin keeps its authority in a Secret of a Kubernetes API \
+             server, which there is none here: use --webhook-cert-mode files with --webhook-cert \
+             and --webhook-key"
+        );
+    };
+    let namespace = options.own_namespace.as_deref().unwrap_or(&connection.namespace);
+    let settings = builtin.settings(namespace, options.index.names.cluster_domain());
+    Ok(Source::Builtin { settings: Box::new(settings), connection: connection.clone() })
+}
+
+/// What the webhook's certificate needs to be allowed, beside what all may.
+pub(super) fn permissions(options: &Serve, connection: &Connection) -> Vec<Permission> {
+    let Some(Certificate::Builtin(builtin)) =
+        options.webhook.as_ref().map(|webhook| &webhook.certificate)
+    else {
+        return Vec::new();
+    };
+    let namespace = options.own_namespace.as_deref().unwrap_or(&connection.namespace);
+    let settings = builtin.settings(namespace, "");
+    let secret = |verb, name: Option<&String>| Permission {
+        verb,
+        group: "",
+        resource: "secrets",
+        namespace: Some(settings.namespace.clone()),
+        name: name.cloned(),
+    };
+    let configuration = |verb| Permission {
+        verb,
+        group: "admissionregistration.k8s.io",
+        resource: "mutatingwebhookconfigurations",
+        namespace: None,
+        name: Some(settings.configuration.clone()),
+    };
+    let name = Some(&settings.secret);
+    // What there is not yet has no name that a rule could name.
+    let mut all = vec![secret("create", None)];
+    all.extend(["get", "list", "watch", "update", "delete"].map(|verb| secret(verb, name)));
+    all.extend(["get", "list", "watch", "patch"].map(configuration));
+    all
+}
+
+impl Bound {
+    /// Serves it until `stop`, and its drain after that. `leadership` says who keeps the authority.
+    ///
+    /// # Errors
+    /// Where there is no TLS to be had.
+    pub(super) fn start(
+        self,
+        leadership: Option<&Leadership>,
+        health: &Health,
+        metrics: &admin::Metrics,
+        stop: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<JoinHandle<()>> {
+        let Self { options, listener, certificate } = self;
+        let slot = Arc::new(Slot::default());
+        let tls = server::tls(slot.clone()).context("the webhook's TLS")?;
+        let address = listener.local_addr().unwrap_or(options.address);
+        info!(%address, gate = options.settings.gate.is_some(), "the webhook on HTTPS");
+        // Of its own: a webhook that cannot serve takes no proxy's configuration away.
+        let part = health.apart("webhook");
+        let reviews = Metrics::default();
+        metrics.register(|registry| reviews.register(registry));
+        let keep = certificate.keep(leadership, slot, part.clone(), metrics);
+        let webhook = Arc::new(Webhook::new(options.settings, reviews, Limits::default()));
+        Ok(tokio::spawn(async move {
+            let served = server::serve(listener, tls, webhook, stop, options.drain);
+            tokio::select! {
+                served = served => if let Err(error) = served {
+                    error!("the webhook ended: {error}");
+                    part.waiting(format!("it ended: {error}"));
+                },
+                () = keep => {}
+            }
+        }))
+    }
+}
+
+impl Source {
+    /// Keeps a certificate in the slot, for ever.
+    fn keep(
+        self,
+        leadership: Option<&Leadership>,
+        slot: Arc<Slot>,
+        health: Part,
+        metrics: &admin::Metrics,
+    ) -> BoxFuture<'static, ()> {
+        let counts = certs::Metrics::default();
+        metrics.register(|registry| counts.register(registry));
+        match self {
+            Self::Builtin { settings, connection } => {
+                let kubernetes = Kubernetes::new(connection.client, &settings);
+                let leadership = leadership.cloned().unwrap_or_else(Leadership::alone);
+                let (settings, metrics) = (*settings, counts);
+                Keeper { kubernetes, leadership, settings, slot, health, metrics }.run().boxed()
+            }
+            Self::Files(files, first) => files.follow(first, slot, health, counts).boxed(),
+        }
+    }
+}
