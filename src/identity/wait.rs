@@ -76,12 +76,16 @@ pub async fn wait(options: &Options, stop: impl Future<Output = ()>) -> Result<I
                 last = Some(trouble);
             }
         }
-        tokio::select! {
-            () = sleep(PAUSE) => {}
-            () = &mut stop => return Err(gave_up(options, start, last.as_ref())),
-            () = &mut deadline => return Err(gave_up(options, start, last.as_ref())),
+        let pause = sleep(PAUSE);
+        tokio::pin!(pause);
+        loop {
+            tokio::select! {
+                () = &mut pause => break,
+                () = &mut stop => return Err(gave_up(options, start, last.as_ref())),
+                () = &mut deadline => return Err(gave_up(options, start, last.as_ref())),
+                _ = progress.tick() => tell(options, start, last.as_ref()),
+            }
         }
-        // A tick that came in the pause is told by the next attempt at the latest.
     }
 }
 

@@ -84,24 +84,28 @@ async fn a_reader_sees_whole_tables_however_often_the_writer_is_killed() -> Resu
     let (path_read, ends_read, seen_read) = (path.clone(), ends.clone(), seen.clone());
     let reader = std::thread::spawn(move || follow(path_read, ends_read, seen_read));
 
-    // How long a process takes to its first table, here and now.
-    let begun = Instant::now();
-    let mut writer = Process::start(&spec)?;
-    it::eventually("a first table", Duration::from_secs(20), || async { read(&path) }).await?;
-    let first = u64::try_from(begun.elapsed().as_millis())?;
-    writer.kill()?;
-
     let mut random = fastrand::Rng::with_seed(11);
     let (mut turn, mut by_writing) = (1, 0);
     for kill in 0..kills {
         let before = seen.load(Ordering::Relaxed);
         let mut writer = Process::start(&spec)?;
-        // The moment is any, at the first table of a process or among its later ones.
-        let until = Instant::now() + Duration::from_millis(random.u64(first / 2..2 * first));
-        while Instant::now() < until {
+        // Some while they start, most among their tables, at any moment of writing one.
+        let early = kill % 5 == 0;
+        let begun = Instant::now();
+        while seen.load(Ordering::Relaxed) == before {
+            let limit = if early { Duration::from_millis(200) } else { Duration::from_secs(20) };
+            if begun.elapsed() > limit {
+                ensure!(early, "no table after {limit:?}:\n{}", writer.log());
+                break;
+            }
             turn = 3 - turn;
             fill(&world, turn)?;
-            tokio::time::sleep(Duration::from_millis(random.u64(1..15))).await;
+            tokio::time::sleep(Duration::from_millis(random.u64(20..80))).await;
+        }
+        for _ in 0..random.u8(..3) {
+            turn = 3 - turn;
+            fill(&world, turn)?;
+            tokio::time::sleep(Duration::from_micros(random.u64(..30_000))).await;
         }
         writer.kill()?;
         by_writing += u32::from(seen.load(Ordering::Relaxed) > before);
