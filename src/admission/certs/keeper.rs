@@ -98,7 +98,7 @@ impl Keeper {
         // What could not be read or signed is tried again soon.
         let soon = if plan.findings.is_empty() { plan.wake_at } else { boot + PAUSES.1 };
         let Some(write) = plan.write.take() else {
-            (held.trouble, held.failures) = (None, 0);
+            (held.trouble, held.failures, held.row) = (None, 0, 0);
             self.say(&plan, held);
             return plan.wake_at.min(soon);
         };

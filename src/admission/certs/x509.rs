@@ -78,9 +78,12 @@ fn unmade(error: rcgen::Error) -> X509Error {
 pub(super) fn authority(wall: Unix, settings: &Settings) -> Result<Pair, X509Error> {
     let key = KeyPair::generate().map_err(unmade)?;
     let serial = serial(&key);
+    // A common name has at most 64 bytes.
+    let number: String =
+        serial.to_bytes().iter().skip(1).take(8).map(|byte| format!("{byte:02x}")).collect();
     let mut name = DistinguishedName::new();
     name.push(DnType::OrganizationName, ORGANISATION);
-    name.push(DnType::CommonName, format!("{NAME} {serial}"));
+    name.push(DnType::CommonName, format!("{NAME} {number}"));
     let mut params = CertificateParams::default();
     params.distinguished_name = name;
     params.serial_number = Some(serial);

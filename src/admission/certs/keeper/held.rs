@@ -15,6 +15,9 @@ use crate::admission::certs::settings::Settings;
 use crate::admission::certs::x509::{self, Leaf};
 use crate::leader::{Boot, NotWritten};
 
+/// So many rounds in a row may write without a pause.
+const ROW: u32 = 10;
+
 /// What one process holds.
 #[derive(Debug, Default)]
 pub(super) struct Held {
@@ -25,6 +28,8 @@ pub(super) struct Held {
     /// What stood in the way of the last write.
     pub(super) trouble: Option<String>,
     pub(super) failures: u32,
+    /// How many rounds in a row have written.
+    pub(super) row: u32,
     /// How far the API server's clock is ahead of the boot clock.
     epoch: Option<Unix>,
 }
@@ -89,7 +94,9 @@ impl Held {
     ) -> Duration {
         let Err(error) = written else {
             (self.trouble, self.failures) = (None, 0);
-            return Duration::ZERO;
+            self.row = self.row.saturating_add(1);
+            // A few writes put everything right; whoever wants more is at odds with somebody.
+            return if self.row < ROW { Duration::ZERO } else { PAUSES.1 };
         };
         let pause = PAUSES.0.saturating_mul(1 << self.failures.min(10)).min(PAUSES.1);
         self.failures = self.failures.saturating_add(1);

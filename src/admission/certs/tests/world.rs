@@ -115,7 +115,9 @@ impl World {
         self.replicas[index].ready = plan.ready.is_ok();
         if let Some(write) = plan.write.clone() {
             match fate {
-                Fate::Stored => drop(self.store(write, now.wall)),
+                Fate::Stored => {
+                    self.store(write, now.wall);
+                }
                 Fate::Lost => {}
                 Fate::Late(after) => self.late.push((self.seconds + after, write, now.wall)),
             }
@@ -157,7 +159,9 @@ impl World {
             Write::Replace(version, contents) if current == Some((version.clone(), false)) => {
                 self.put(contents, wall);
             }
-            Write::Delete { version, .. } if current.is_some_and(|(now, _)| now == version) => {
+            Write::Delete { version, .. }
+                if current.as_ref().is_some_and(|(now, _)| *now == version) =>
+            {
                 self.secret = Secret::Absent;
             }
             Write::Bundle { version, trusted, .. } => {

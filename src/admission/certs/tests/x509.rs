@@ -35,15 +35,15 @@ fn a_certificate_is_trusted_by_its_authority_for_its_names_and_its_time() {
     assert_eq!(verify(&[&one], HOST, BEGIN - 3600), Ok(()));
     for (bundle, name, wall) in [
         (&[][..], HOST, BEGIN),
-        (&[&other], HOST, BEGIN),
-        (&[&one], "other.svc", BEGIN),
-        (&[&one], "127.0.0.2", BEGIN),
-        (&[&one], HOST, BEGIN + 601),
-        (&[&one], HOST, BEGIN - 3602),
+        (&[&other][..], HOST, BEGIN),
+        (&[&one][..], "other.svc", BEGIN),
+        (&[&one][..], "127.0.0.2", BEGIN),
+        (&[&one][..], HOST, BEGIN + 601),
+        (&[&one][..], HOST, BEGIN - 3602),
     ] {
         assert!(verify(bundle, name, wall).is_err(), "{name} {wall}");
     }
-    assert!(x509::verify(&[], &[one.authority.clone()], HOST, BEGIN).is_err());
+    assert!(x509::verify(&[], std::slice::from_ref(&one.authority), HOST, BEGIN).is_err());
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn the_operations_touch_the_bundles_of_our_entries_and_nothing_else() {
         ],
     });
     let one = real(BEGIN).authority;
-    let text = bundle::text(&[one.clone()]).unwrap();
+    let text = bundle::text(std::slice::from_ref(&one)).unwrap();
     let entries = [(1, "pods.aether.io".to_owned()), (2, "namespaces.aether.io".to_owned())];
     let patched = |version: &str, entries: &[(usize, String)]| {
         let operations = bundle::operations(version, entries, &text);
