@@ -180,18 +180,16 @@ impl Stream {
         wanted: impl FnMut(&Held) -> bool,
     ) -> Result<Instant> {
         let mut held = self.held.clone();
-        match tokio::time::timeout(limit, held.wait_for(wanted)).await {
-            Ok(held) => Ok(held?.last.unwrap_or_else(Instant::now)),
-            Err(_) => {
-                let now = self.now();
-                bail!(
-                    "{what}: not within {limit:?}; after {} responses it holds {:?} (ended: {:?})",
-                    now.responses,
-                    now.resources.keys().collect::<Vec<_>>(),
-                    now.ended
-                )
-            }
+        if let Ok(held) = tokio::time::timeout(limit, held.wait_for(wanted)).await {
+            return Ok(held?.last.unwrap_or_else(Instant::now));
         }
+        let now = self.now();
+        bail!(
+            "{what}: not within {limit:?}; after {} responses it holds {:?} (ended: {:?})",
+            now.responses,
+            now.resources.keys().collect::<Vec<_>>(),
+            now.ended
+        )
     }
 
     /// Waits until nothing has come for a while, and says how many responses there were.

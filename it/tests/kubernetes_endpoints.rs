@@ -15,7 +15,7 @@ use it::plane::Plane;
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_mins(1);
 
 /// Two zones of one region and a third of another; the caller is on the first node.
 const NODES: [(&str, &str, &str); 4] = [
@@ -38,7 +38,7 @@ impl Stage {
         let objects = Objects::new(cluster.client().await?);
         objects.put(&json!({ "kind": "Namespace", "metadata": { "name": "shop" } })).await?;
         cluster.wait_for_namespace("shop").await?;
-        objects.put(&pod("caller", "node-a", json!({}), json!({}))).await?;
+        objects.put(&pod("caller", "node-a", &json!({}))).await?;
         let plane = Plane::start(&cluster.kubeconfig(&cluster.admin())?, &[])?;
         plane.says(&["xDS on a Unix socket"], SOON).await?;
         plane.readyz(200, &["source: ready"], SOON).await?;
@@ -127,15 +127,14 @@ fn merge(into: &mut Value, from: &Value) {
     }
 }
 
-/// A managed pod on a node; these are laid over its metadata and spec.
-fn pod(name: &str, node: &str, metadata: Value, spec: Value) -> Value {
+/// A managed pod on a node; this is laid over its metadata.
+fn pod(name: &str, node: &str, metadata: &Value) -> Value {
     let mut object = json!({
         "kind": "Pod",
         "metadata": { "name": name, "namespace": "shop", "labels": { "aether.io/managed": "true" } },
         "spec": { "nodeName": node, "containers": [{ "name": "app", "image": "app" }] },
     });
-    merge(&mut object["metadata"], &metadata);
-    merge(&mut object["spec"], &spec);
+    merge(&mut object["metadata"], metadata);
     object
 }
 
@@ -266,7 +265,7 @@ async fn what_serves_while_it_goes_is_better_than_nothing() -> Result<()> {
         .objects
         .put(&json!({ "kind": "Node", "metadata": { "name": node, "labels": labels } }))
         .await?;
-    let going = |name: &str| pod(name, node, json!({ "labels": { "app": "going" } }), json!({}));
+    let going = |name: &str| pod(name, node, &json!({ "labels": { "app": "going" } }));
     let mut lines = Vec::new();
     for (name, address) in [("going-1", "10.244.200.1"), ("going-2", "10.244.200.2")] {
         stage.objects.put(&going(name)).await?;
