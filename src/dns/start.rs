@@ -75,9 +75,9 @@ impl Resolver {
     /// # Errors
     /// Where something cannot be had that was asked for. A snapshot file that is not there, or
     /// broken, is no such thing.
-    pub fn start(options: Options, metrics: Arc<Metrics>, part: Part) -> Result<Self, StartError> {
+    pub fn start(options: &Options, metrics: Arc<Metrics>, part: Part) -> Result<Self, StartError> {
         let zone = Zone::new(&options.names)?;
-        let upstream = upstream(&options)?;
+        let upstream = upstream(options)?;
         let table = Arc::new(ArcSwapOption::empty());
         let mut follower = Follower::new(&options.snapshot, table.clone(), metrics.clone(), part);
         follower.look();

@@ -24,7 +24,7 @@ pub async fn resolve(options: Options) -> Result<()> {
     metrics.register(|registry| counted.register(registry));
 
     let admin = options.admin.map(Admin::bind).transpose().context("--metrics-address")?;
-    let resolver = Resolver::start(options.resolver, counted, health.part("names"))?;
+    let resolver = Resolver::start(&options.resolver, counted, health.part("names"))?;
     let ended = CancellationToken::new();
     let admin = admin.map(|admin| {
         info!(address = %admin.address(), "health and metrics on HTTP");

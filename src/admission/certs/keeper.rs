@@ -136,15 +136,12 @@ impl Keeper {
     /// Says how it is: what changed, on the log too.
     fn say(&self, plan: &Plan, held: &Held) {
         let others = plan.findings.iter().chain(&held.trouble).map(String::as_str);
-        let state = match &plan.ready {
-            Err(why) => {
-                let words: Vec<_> = std::iter::once(why.as_str()).chain(others).collect();
-                State::Waiting(words.join("; "))
-            }
-            Ok(()) => {
-                let words: Vec<_> = others.collect();
-                if words.is_empty() { State::Ready } else { State::Degraded(words.join("; ")) }
-            }
+        let state = if let Err(why) = &plan.ready {
+            let words: Vec<_> = std::iter::once(why.as_str()).chain(others).collect();
+            State::Waiting(words.join("; "))
+        } else {
+            let words: Vec<_> = others.collect();
+            if words.is_empty() { State::Ready } else { State::Degraded(words.join("; ")) }
         };
         self.metrics.ready(plan.ready.is_ok());
         if self.health.state() == state {

@@ -12,7 +12,7 @@ use super::settings::Settings;
 use crate::leader::Boot;
 
 /// The longest time between two looks: a clock may have been set meanwhile.
-const LOOK: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_mins(1);
 
 /// What a decision is made of.
 #[derive(Debug, Clone, Copy)]
@@ -191,7 +191,7 @@ fn ready(observed: &Observed<'_>, settings: &Settings) -> Result<(), String> {
             configuration_of(settings)
         ));
     }
-    let known = memory.good.iter().flat_map(|good| good.all());
+    let known = memory.good.iter().flat_map(Authorities::all);
     if let Some(issuer) = known.into_iter().find(|known| known.der == served.issuer)
         && !issuer.valid_at(now.wall)
     {

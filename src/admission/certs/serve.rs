@@ -60,7 +60,8 @@ pub(super) fn serve(
     let certain = matches!(secret, Secret::Found { contents: Ok(_), .. });
     match signing {
         Some(pair) if pair.authority.der == *issuer => {
-            if renewal <= now.boot && certain && pair.authority.until > working.until {
+            let longer = pair.authority.until > working.until;
+            if renewal <= now.boot && certain && longer {
                 return Serve::Sign(pair.clone());
             }
         }

@@ -69,18 +69,19 @@ fn at(unix: Unix) -> Result<OffsetDateTime, X509Error> {
         .map_err(|error| X509Error::Unmade(error.to_string()))
 }
 
-fn unmade(error: rcgen::Error) -> X509Error {
+fn unmade(error: &rcgen::Error) -> X509Error {
     X509Error::Unmade(error.to_string())
 }
 
 /// A new authority. Its name is like no other's, so that nobody who looks for an issuer by its name
 /// tries the wrong one.
 pub(super) fn authority(wall: Unix, settings: &Settings) -> Result<Pair, X509Error> {
-    let key = KeyPair::generate().map_err(unmade)?;
+    let key = KeyPair::generate().map_err(|error| unmade(&error))?;
     let serial = serial(&key);
     // A common name has at most 64 bytes.
-    let number: String =
+    let number: Vec<_> =
         serial.to_bytes().iter().skip(1).take(8).map(|byte| format!("{byte:02x}")).collect();
+    let number = number.concat();
     let mut name = DistinguishedName::new();
     name.push(DnType::OrganizationName, ORGANISATION);
     name.push(DnType::CommonName, format!("{NAME} {number}"));
@@ -91,7 +92,7 @@ pub(super) fn authority(wall: Unix, settings: &Settings) -> Result<Pair, X509Err
     params.not_after = at(wall.saturating_add(settings.authority.as_secs()))?;
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
-    let certificate = params.self_signed(&key).map_err(unmade)?;
+    let certificate = params.self_signed(&key).map_err(|error| unmade(&error))?;
     let authority = read(certificate.der())?;
     Ok(Pair { authority, key: Key::new(key.serialize_pem()) })
 }
@@ -165,10 +166,11 @@ pub(super) fn sign(pair: &Pair, wall: Unix, settings: &Settings) -> Result<Leaf,
     let signer = KeyPair::from_pem(pair.key.pem())
         .map_err(|_| X509Error::Key("it is no PEM key".to_owned()))?;
     let issuer = CertificateDer::from(pair.authority.der.as_ref());
-    let issuer = Issuer::from_ca_cert_der(&issuer, signer).map_err(unmade)?;
+    let issuer = Issuer::from_ca_cert_der(&issuer, signer).map_err(|error| unmade(&error))?;
     let until = wall.saturating_add(settings.certificate.as_secs()).min(pair.authority.until);
     let from = wall.saturating_sub(Settings::backdate()).max(pair.authority.from);
-    let mut params = CertificateParams::new(settings.names.clone()).map_err(unmade)?;
+    let mut params =
+        CertificateParams::new(settings.names.clone()).map_err(|error| unmade(&error))?;
     params.distinguished_name = DistinguishedName::new();
     let name = settings.names.first().map(String::as_str).unwrap_or_default();
     // A common name has at most 64 bytes, and nobody reads it.
@@ -178,9 +180,9 @@ pub(super) fn sign(pair: &Pair, wall: Unix, settings: &Settings) -> Result<Leaf,
     params.use_authority_key_identifier_extension = true;
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    let key = KeyPair::generate().map_err(unmade)?;
+    let key = KeyPair::generate().map_err(|error| unmade(&error))?;
     params.serial_number = Some(serial(&key));
-    let certificate = params.signed_by(&key, &issuer).map_err(unmade)?;
+    let certificate = params.signed_by(&key, &issuer).map_err(|error| unmade(&error))?;
     let key = PrivateKeyDer::from(key);
     let provider = rustls::crypto::ring::default_provider();
     let certified = CertifiedKey::from_der(vec![certificate.der().clone()], key, &provider)

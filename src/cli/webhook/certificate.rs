@@ -13,6 +13,7 @@ use crate::model::is_dns_label;
 
 /// What the certificates are for, where their authority is kept, and how long they live.
 #[derive(Debug, Clone, Args)]
+#[expect(clippy::struct_field_names, reason = "the fields are named as the options are")]
 pub struct BuiltinArgs {
     /// Our webhook's MutatingWebhookConfiguration, whose caBundle we keep (builtin).
     #[arg(long, env = "AETHER_WEBHOOK_CONFIGURATION", value_name = "NAME",
