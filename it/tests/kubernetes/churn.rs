@@ -20,7 +20,7 @@ async fn heartbeats_and_probes_are_no_changes() -> Result<()> {
     let generation = stage.plane.metric("aether_snapshot_generation").await?;
     let updates = stage.plane.metric("aether_source_updates_total").await?;
     for round in 0..30 {
-        let time = format!("2026-11-30T11:45:{:02}Z", round);
+        let time = format!("2026-11-30T11:45:{round:02}Z");
         let ready = json!([{ "type": "Ready", "status": "True", "lastHeartbeatTime": time, "lastTransitionTime": time }]);
         let status = json!({ "kind": "Node", "metadata": { "name": "n1" }, "status": { "conditions": ready } });
         stage.objects.merge_status(&status).await?;

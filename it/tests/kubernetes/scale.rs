@@ -74,7 +74,7 @@ async fn scale() -> Result<()> {
     let begun = Instant::now();
     let mut plane = Plane::start(&cluster.kubeconfig(&cluster.admin())?, &[])?;
     plane.says(&["xDS on a Unix socket"], SOON).await?;
-    plane.readyz(200, &["source: ready"], Duration::from_secs(120)).await?;
+    plane.readyz(200, &["source: ready"], Duration::from_mins(2)).await?;
     let id = plane.process().id();
     let (now, most, cpu) = costs(id)?;
     println!(
@@ -86,7 +86,7 @@ async fn scale() -> Result<()> {
     let open = Instant::now();
     let stream = Stream::open_tapped(plane.socket(), CALLER, tap).await?;
     let all = |held: &it::delta::Held| held.names("endpoint").len() == SERVICES as usize;
-    stream.until("all endpoints", Duration::from_secs(120), all).await?;
+    stream.until("all endpoints", Duration::from_mins(2), all).await?;
     println!("a proxy has everything after {:?}", open.elapsed());
     let listener = tokio::spawn(async move {
         let mut seen = HashMap::new();

@@ -146,7 +146,7 @@ fn a_failed_write_is_tried_again_with_the_newest_records_and_stops_nothing() {
     let obstacle = folder.path().join("a");
     fs::write(&obstacle, "").unwrap();
     let metrics = Metrics::default();
-    let mut names = Names::start(&path, Duration::from_secs(60), metrics.clone()).unwrap();
+    let mut names = Names::start(&path, Duration::from_mins(1), metrics.clone()).unwrap();
     names.records = Some(Arc::new(records(1)));
     names.vouch();
     until("a failure", || metrics.failures.get() == 1);
@@ -164,7 +164,7 @@ fn a_failed_write_is_tried_again_with_the_newest_records_and_stops_nothing() {
 #[test]
 fn the_writing_ends_with_the_reconciler_and_what_was_vouched_for_is_written() {
     let (_folder, path) = folder();
-    let mut names = Names::start(&path, Duration::from_secs(60), Metrics::default()).unwrap();
+    let mut names = Names::start(&path, Duration::from_mins(1), Metrics::default()).unwrap();
     names.projected(&Projection::default());
     let desk = Arc::downgrade(&names.desk);
     drop(names);

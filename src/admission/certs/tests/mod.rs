@@ -19,9 +19,9 @@ fn settings() -> Settings {
         secret: "aether-webhook-ca".to_owned(),
         configuration: "aether".to_owned(),
         names: Settings::service_names("aether-webhook", "aether-system", "cluster.local"),
-        certificate: Duration::from_secs(600),
-        authority: Duration::from_secs(3600),
-        overlap: Duration::from_secs(60),
+        certificate: Duration::from_mins(10),
+        authority: Duration::from_hours(1),
+        overlap: Duration::from_mins(1),
     }
 }
 
