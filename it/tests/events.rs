@@ -1,7 +1,13 @@
 //! Events on real objects: seen with `kubectl describe`, told once by however many replicas, and a refusal by a proxy in
 //! its own words.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(
+    clippy::needless_pass_by_value,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
 
 use std::time::Duration;
 

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 /// Who waits; the entries are made for this user.
 const USER: u32 = 12_345;
 /// How long SPIRE may take to hand out what it has just got.
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_mins(1);
 
 /// A waiting process, with its log in a folder of its own.
 struct Waiting {

@@ -105,7 +105,7 @@ async fn happens(
             known.pods.insert(pod, (account.to_owned(), port.to_owned()));
         }
         4 | 5 if known.pods.remove(&pod).is_some() => {
-            objects.delete(&of("Pod", namespace, &pod)).await?
+            objects.delete(&of("Pod", namespace, &pod)).await?;
         }
         // Nothing runs as it now.
         6 if !known.pods.values().any(|(of, _)| of == account) => {
@@ -125,7 +125,7 @@ async fn happens(
             }
         }
         8 if known.users.remove(account).is_some() => {
-            objects.delete(&of("Service", namespace, account)).await?
+            objects.delete(&of("Service", namespace, account)).await?;
         }
         // Somebody tampers with ours.
         9 if !known.users.contains_key(account) => {

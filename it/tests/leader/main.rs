@@ -82,7 +82,7 @@ async fn a_leader_that_was_killed_is_followed() -> Result<()> {
     let killed = Instant::now();
     let other = 1 - leader;
     // Its last renewal is at most one interval old.
-    let early = Duration::from_millis(DURATION) - Duration::from_secs(1);
+    let early = Duration::from_millis(DURATION - 1000);
     while stage.replicas[other].metric("aether_leader").await? != Some(1.0) {
         ensure!(killed.elapsed() < FOLLOWED, "{}", stage.replicas[other].log());
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -102,7 +102,7 @@ async fn a_leader_that_was_stopped_and_goes_on_writes_nothing() -> Result<()> {
     stage.replicas[leader].process().signal(Signal::SIGSTOP)?;
     // Something to write is queued at it while it sleeps.
     stage.runs("second-0", "second").await?;
-    tokio::time::sleep(long(Duration::from_millis(DURATION + 4000), Duration::from_secs(60))).await;
+    tokio::time::sleep(long(Duration::from_millis(DURATION + 4000), Duration::from_mins(1))).await;
     ensure!(stage.replicas[other].metric("aether_leader").await? == Some(1.0));
     stage.service("second").await?;
     // And something for the moment when it wakes.

@@ -40,7 +40,7 @@ async fn pods(stage: &Stage, namespace: &str, count: usize) -> Vec<Value> {
         anyhow::ensure!(pods.len() == count, "{} of {count} pods", pods.len());
         Ok(pods)
     };
-    let pods = eventually("pods", Duration::from_secs(60), ask).await.unwrap();
+    let pods = eventually("pods", Duration::from_mins(1), ask).await.unwrap();
     pods.iter().map(|pod| serde_json::to_value(pod).unwrap()).collect()
 }
 
@@ -124,7 +124,7 @@ async fn a_denial_reaches_the_user_of_a_controller_and_of_kubectl() {
         }
         Ok(())
     };
-    eventually("the event", Duration::from_secs(60), ask).await.unwrap();
+    eventually("the event", Duration::from_mins(1), ask).await.unwrap();
 
     let mut pod = crate::stage::pod("web", json!({}));
     pod["spec"]["volumes"] = json!([{ "name": "sockets", "csi": { "driver": "csi.aether.io" } }]);

@@ -28,9 +28,10 @@ fn operations(pod: &Value) -> Value {
         return json!([]);
     }
     let container = json!({ "name": "other", "image": "other:1" });
-    let init = match inits(pod).is_empty() {
-        true => json!({ "op": "add", "path": "/spec/initContainers", "value": [container] }),
-        false => json!({ "op": "add", "path": "/spec/initContainers/0", "value": container }),
+    let init = if inits(pod).is_empty() {
+        json!({ "op": "add", "path": "/spec/initContainers", "value": [container] })
+    } else {
+        json!({ "op": "add", "path": "/spec/initContainers/0", "value": container })
     };
     json!([init])
 }

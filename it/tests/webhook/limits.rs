@@ -59,7 +59,7 @@ async fn limited(stage: &Stage, namespace: &str, object: &Value, refused: &Value
         anyhow::ensure!(refused, "{namespace} is not limited yet");
         Ok(())
     };
-    eventually("the limit", Duration::from_secs(60), ask).await.unwrap();
+    eventually("the limit", Duration::from_mins(1), ask).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,12 @@
 //! The webhook as the real API server calls it: which of its entries for which pod, how often, and what is stored.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(
+    clippy::needless_pass_by_value,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
 
 mod audit;
 mod controllers;

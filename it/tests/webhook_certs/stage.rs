@@ -157,7 +157,8 @@ pub async fn create(client: &Client, name: &str) -> Result<Value> {
 impl Replica {
     /// Waits until its webhook says this of itself.
     pub async fn webhook(&self, status: u16, words: &[&str], limit: Duration) -> Result<String> {
-        let asked = eventually(&format!("{status} {words:?} of the webhook"), limit, || async {
+        let what = format!("{status} {words:?} of the webhook");
+        let asked = eventually(&what, limit, || async {
             let (found, text) = self.plane.get("/readyz/webhook").await?;
             let right = found.as_u16() == status && words.iter().all(|word| text.contains(word));
             ensure!(right, "{found}: {text}");
