@@ -31,8 +31,7 @@ fn the_text_has_every_name_of_the_metrics() {
     ] {
         assert!(text.contains(line), "{line} in\n{text}");
     }
-    let age =
-        text.lines().find_map(|l| l.strip_prefix("aether_mesh_dns_snapshot_age_seconds "));
+    let age = text.lines().find_map(|l| l.strip_prefix("aether_mesh_dns_snapshot_age_seconds "));
     let age: f64 = age.unwrap().parse().unwrap();
     assert!((100.0..102.0).contains(&age), "{age}");
 }
