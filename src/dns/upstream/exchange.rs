@@ -138,8 +138,7 @@ mod tests {
         let mut upper = good.clone();
         upper.queries[0].name = Name::from_ascii("WEB.example.").unwrap();
         assert!(answers(&upper, &key()), "case does not matter");
-        type Spoil = fn(&mut Message);
-        let spoils: [Spoil; 7] = [
+        let spoils: [fn(&mut Message); 7] = [
             |m| m.metadata.message_type = MessageType::Query,
             |m| m.metadata.op_code = OpCode::Notify,
             |m| m.queries[0].name = Name::from_ascii("evil.example.").unwrap(),
