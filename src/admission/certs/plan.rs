@@ -170,9 +170,9 @@ fn ready(observed: &Observed<'_>, settings: &Settings) -> Result<(), String> {
     match live.entries {
         None => {
             return Err(format!(
-                "there is no {}: apply charts/manifests/webhook.yaml, or name another with \
-                 --webhook-configuration",
-                configuration_of(settings)
+                "there is no MutatingWebhookConfiguration {:?}: apply charts/manifests/webhook.yaml, \
+                 or name another with --webhook-configuration",
+                settings.configuration
             ));
         }
         Some(0) => {
