@@ -1,6 +1,6 @@
 //! The pod-mutating webhook: a review in, a decision out, a patch out.
 //!
-//! [`decide`] and [`patch()`] are pure and need nothing but the review: the path on which it came
+//! [`decide()`] and [`patch()`] are pure and need nothing but the review: the path on which it came
 //! says whether the pod's own label or its namespace's brought it. [`server`] is the thin part
 //! around them that speaks HTTPS, with a certificate of [`certs`]. The same pure parts serve `aether inject`, by [`workload`].
 

@@ -18,7 +18,7 @@
 //! - A process that is told to stop ends its writing first, and empties the Lease then; the
 //!   candidates, who watch it, take over at once.
 //!
-//! [`Election`] decides, and knows no API server and no clock; [`elect`] acts.
+//! [`Election`] decides, and knows no API server and no clock; [`Elector::elect`] acts.
 
 mod clock;
 mod election;
