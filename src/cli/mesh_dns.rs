@@ -7,15 +7,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Parser;
 
+use super::domains::Domains;
 use super::environment::parse;
 use super::options::Log;
 use super::values::{Address, Resolvers, words};
 use super::{WRONG_OPTIONS, WrongOptions};
 use crate::dns;
-use crate::model::MeshNames;
 use crate::run;
 
 /// Resolves the names of the mesh from a file that `aether serve` writes, and forwards all others.
@@ -53,23 +53,8 @@ pub struct MeshDns {
     #[arg(long, env = "AETHER_UPSTREAM", value_name = "ADDRESSES")]
     upstream: Vec<Resolvers>,
 
-    /// Domain of the mesh's own names, `<name>.<namespace>.<domain>`.
-    #[arg(
-        long,
-        env = "AETHER_MESH_DOMAIN",
-        value_name = "DOMAIN",
-        default_value = "aether.internal"
-    )]
-    mesh_domain: String,
-
-    /// Domain of the Kubernetes cluster, where `<service>.<namespace>.svc` is asked.
-    #[arg(
-        long,
-        env = "AETHER_CLUSTER_DOMAIN",
-        value_name = "DOMAIN",
-        default_value = "cluster.local"
-    )]
-    cluster_domain: String,
+    #[command(flatten)]
+    domains: Domains,
 
     /// Address of /metrics, /livez and /readyz over HTTP, or `none`.
     #[arg(long, env = "AETHER_METRICS_ADDRESS", value_name = "ADDRESS", default_value = "none")]
@@ -142,8 +127,7 @@ impl MeshDns {
     }
 
     fn options(&self) -> Result<Options> {
-        let names = MeshNames::new(&self.mesh_domain, &self.cluster_domain)
-            .context(WrongOptions("--mesh-domain and --cluster-domain"))?;
+        let names = self.domains.names()?;
         let mut seen = BTreeSet::new();
         let listen = self.listen.iter().flat_map(|listen| listen.0.iter().copied());
         let cores = || std::thread::available_parallelism().map_or(2, usize::from).min(4);

@@ -2,6 +2,7 @@
 
 pub mod bootstrap;
 pub mod check;
+pub mod domains;
 pub mod environment;
 pub mod identity_ready;
 pub mod inject;

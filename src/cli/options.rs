@@ -8,9 +8,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
-use super::WrongOptions;
+use super::domains::Domains;
 use super::values::{Namespaces, Ports, Resolvers, switch};
-use crate::model::{DomainError, MeshNames};
 use crate::translate::{CaptureMode, DnsFilter};
 use crate::{index, translate};
 
@@ -74,26 +73,9 @@ impl Source {
 /// The mesh's names, and the namespaces outside of it: the same for all that decide on them.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "The mesh")]
-// The names of the fields are those of the options.
-#[allow(clippy::struct_field_names)]
 pub struct Mesh {
-    /// Domain of the mesh's own names, `<name>.<namespace>.<domain>`.
-    #[arg(
-        long,
-        env = "AETHER_MESH_DOMAIN",
-        value_name = "DOMAIN",
-        default_value = "aether.internal"
-    )]
-    mesh_domain: String,
-
-    /// Domain of the Kubernetes cluster.
-    #[arg(
-        long,
-        env = "AETHER_CLUSTER_DOMAIN",
-        value_name = "DOMAIN",
-        default_value = "cluster.local"
-    )]
-    cluster_domain: String,
+    #[command(flatten)]
+    domains: Domains,
 
     /// Namespaces never touched, besides kube-system, kube-public, kube-node-lease and our own.
     #[arg(
@@ -121,10 +103,7 @@ impl Mesh {
     /// # Errors
     /// Where the two domains do not go together.
     pub fn settings(&self, server_first_ports: Vec<u16>) -> Result<index::Settings> {
-        let names = MeshNames::new(&self.mesh_domain, &self.cluster_domain).map_err(|error| {
-            let option = at_fault(&error);
-            anyhow::Error::new(error).context(WrongOptions(option))
-        })?;
+        let names = self.domains.names()?;
         let never = self.excluded_namespaces.0.iter().chain(&self.own_namespace.0);
         Ok(index::Settings::new(names, never.map(String::as_str), server_first_ports))
     }
@@ -188,18 +167,6 @@ impl Shaping {
         let translate =
             translate::Settings { names, mode: self.capture_mode, server_first_ports: ports, dns };
         Ok((translate, index))
-    }
-}
-
-/// Which of the two domains is to be mended.
-fn at_fault(error: &DomainError) -> &'static str {
-    match error {
-        DomainError::NotDns(_)
-        | DomainError::OneLabel(_)
-        | DomainError::Svc(_)
-        | DomainError::Number(_) => "--mesh-domain",
-        DomainError::ClusterNotDns(_) => "--cluster-domain",
-        DomainError::Nested { .. } => "--mesh-domain and --cluster-domain",
     }
 }
 
