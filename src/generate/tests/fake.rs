@@ -6,10 +6,11 @@ use std::sync::Mutex;
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
-use super::random::Random;
 use super::server::{Server, service};
-use crate::generate::{ApiError, Services};
+use crate::api::ApiError;
+use crate::generate::Services;
 use crate::model::ServiceKey;
+use crate::random::Random;
 
 pub struct Fake(pub Mutex<State>);
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::plane::Plane;
-use super::random::Random;
 use super::server::{pod, service};
 use crate::index::generated;
 use crate::model::{ServiceKey, is_dns_label};
+use crate::random::Random;
 
 const HOUR: Duration = Duration::from_hours(1);
 const NAMESPACES: [&str; 6] = ["shop", "shop", "shop", "shop", "pay", "kube-system"];

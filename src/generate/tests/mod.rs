@@ -7,7 +7,6 @@ mod fake;
 mod histories;
 mod keeps;
 mod plane;
-mod random;
 mod server;
 mod terms;
 mod words;

@@ -9,8 +9,9 @@ use tokio::sync::watch;
 
 use super::fake::Fake;
 use super::server::pod;
+use crate::api::ApiError;
 use crate::generate::{
-    ApiError, Generator, Observer, Operation, Outcome, Periods, Services, State, act, decide,
+    Generator, Observer, Operation, Outcome, Periods, Services, State, act, decide,
 };
 use crate::index::{Index, Settings};
 use crate::leader::{Boot, Leadership, Permit};

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::random::Random;
 use super::world::{Event, World};
 use crate::leader::Settings;
+use crate::random::Random;
 
 /// How long faults go on, in milliseconds.
 const TROUBLE: u64 = 120_000;

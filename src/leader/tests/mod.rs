@@ -3,7 +3,6 @@
 
 mod faults;
 mod permits;
-mod random;
 mod server;
 mod steps;
 mod world;

@@ -6,8 +6,8 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::random::Random;
 use crate::leader::{Answer, Boot, Election, Record, Request, Settings, Step};
+use crate::random::Random;
 
 pub type Seen = Option<Record<()>>;
 

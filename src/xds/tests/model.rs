@@ -8,7 +8,8 @@ use super::super::order::route_configuration;
 use super::super::{Kind, Protocol, Request, Resource, Response, Session, Snapshot, Wants};
 use super::checks::words;
 use super::world::NODE;
-use super::worlds::{Random, Worlds};
+use super::worlds::Worlds;
+use crate::random::Random;
 
 pub type Have = BTreeMap<Arc<str>, (String, String)>;
 

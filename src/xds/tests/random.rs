@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::super::{Kind, Protocol};
 use super::model::Model;
-use super::worlds::{Random, Worlds};
+use super::worlds::Worlds;
+use crate::random::Random;
 
 /// How many runs of each sort; more by hand.
 fn runs() -> u64 {
@@ -22,7 +23,7 @@ struct Rules {
 }
 
 fn run(seed: u64, protocol: Protocol, rules: &Rules) {
-    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut random = Random::new(seed);
     let mut worlds = Worlds::default();
     let strict = !(rules.chaos || rules.reconnect && protocol == Protocol::Sotw);
     let mut model = Model::new(protocol, strict);

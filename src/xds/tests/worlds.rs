@@ -4,18 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::Kind;
 use super::world::World;
-
-/// A small generator; a seed tells a run.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % bound
-    }
-}
+use crate::random::Random;
 
 /// Worlds in which everything that is named is there.
 #[derive(Default)]
