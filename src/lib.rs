@@ -7,6 +7,7 @@
 
 pub mod admin;
 pub mod admission;
+pub mod api;
 pub mod capture;
 pub mod cli;
 pub mod descriptors;
@@ -19,6 +20,8 @@ pub mod index;
 pub mod leader;
 pub mod model;
 pub mod permissions;
+#[cfg(test)]
+mod random;
 pub mod run;
 pub mod source;
 pub mod translate;

@@ -21,23 +21,25 @@ use std::path::{Path, PathBuf};
 use scan::{has_word, paths_after, without_comments, without_tests};
 
 /// The parts that each part may name. `run` may name all; a part that is not here must be added.
-const MAY_NAME: [(&str, &[&str]); 18] = [
+const MAY_NAME: [(&str, &[&str]); 20] = [
     ("model", &[]),
+    ("random", &[]),
     ("health", &[]),
+    ("api", &[]),
     ("descriptors", &[]),
     ("dns", &["model", "health"]),
     ("identity", &[]),
     ("xds", &[]),
     ("index", &["model"]),
-    ("leader", &["health"]),
+    ("leader", &["health", "api"]),
     ("permissions", &["health"]),
-    ("generate", &["model", "index", "leader"]),
+    ("generate", &["model", "api", "index", "leader"]),
     ("events", &["model", "index", "leader"]),
-    ("source", &["model", "health", "index"]),
+    ("source", &["model", "health", "api", "index"]),
     ("translate", &["model", "xds"]),
     ("capture", &["model", "index", "source", "translate", "xds"]),
     ("admin", &["health"]),
-    ("admission", &["model", "health", "index", "leader"]),
+    ("admission", &["model", "health", "api", "index", "leader"]),
     // The commands read settings and results; what is to be done they leave to `run`.
     (
         "cli",

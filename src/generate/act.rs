@@ -5,9 +5,10 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Service;
 use serde_json::Value;
 
+use super::Services;
 use super::form::{self, Wanted};
 use super::plan::{Operation, Why};
-use super::{ApiError, Services};
+use crate::api::ApiError;
 use crate::index::{generated, is_present};
 use crate::leader::{NotWritten, Permit};
 use crate::model::{Generated, ServiceKey};

@@ -3,24 +3,8 @@
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::Value;
 
+use crate::api::ApiError;
 use crate::model::ServiceKey;
-
-/// Why a request failed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ApiError {
-    /// Somebody else was faster: the object exists already, is gone, or has another version.
-    #[error("somebody else was faster: {0}")]
-    Overtaken(String),
-    /// The API server says no, in these words.
-    #[error("the API server refuses it: {0}")]
-    Refused(String),
-    /// We may not do it.
-    #[error("we may not do it: {0}")]
-    Forbidden(String),
-    /// No answer, or one that means nothing. It may or may not have been done.
-    #[error("{0}")]
-    Failed(String),
-}
 
 /// Services as they are, unknown fields included; and the two things to look at before one is
 /// deleted. Nothing is read from a cache.

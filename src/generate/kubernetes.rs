@@ -8,7 +8,8 @@ use kube::{Api, Client};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::{ApiError, Services};
+use super::Services;
+use crate::api::ApiError;
 use crate::index::{FIELD_MANAGER, MANAGED};
 use crate::model::ServiceKey;
 
@@ -61,12 +62,8 @@ async fn answered<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T
             causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating")
         };
         match status.code {
-            404 | 409 => ApiError::Overtaken(status.message),
             403 if closing() => ApiError::Overtaken(status.message),
-            401 | 403 => ApiError::Forbidden(status.message),
-            // Too many requests, or none of its doing: it says nothing about the Service.
-            429 | 500.. => ApiError::Failed(status.message),
-            _ => ApiError::Refused(status.message),
+            code => ApiError::of(code, status.message),
         }
     })
 }

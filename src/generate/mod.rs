@@ -29,7 +29,7 @@ mod task;
 mod tests;
 
 pub use act::{Outcome, act};
-pub use api::{ApiError, Services};
+pub use api::Services;
 pub use kubernetes::Kubernetes;
 pub use metrics::Metrics;
 pub use plan::{Operation, Plan, Why, decide};

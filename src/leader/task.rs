@@ -5,7 +5,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use backon::ExponentialBuilder;
 use futures::future::OptionFuture;
 use futures::{Stream, StreamExt};
 use k8s_openapi::api::coordination::v1::Lease;
@@ -17,6 +16,7 @@ use kube::{Api, Client};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
+use crate::api;
 use crate::health::{Part, State};
 
 use super::permit::Seat;
@@ -27,6 +27,10 @@ use super::{Answer, Clock, Election, Leadership, Record, Request, Settings, Step
 const HAND_OVER: Duration = Duration::from_millis(900);
 /// How long it waits for the writes under way.
 const UNDER_WAY: Duration = Duration::from_millis(300);
+
+/// The longest pause before the Lease is watched again. Shorter than the usual 30 s: whoever does not
+/// watch cannot take over.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// A name that no other process has: that of the pod or host, and a random number. A process that
 /// is started anew is another one, since the old one may still be writing.
@@ -133,16 +137,10 @@ impl Elector {
     /// Watches this one object; it reconnects by itself for ever.
     fn watch(
         &self,
-        api: Api<Lease>,
+        leases: Api<Lease>,
     ) -> Pin<Box<dyn Stream<Item = watcher::Result<Event<Lease>>> + Send>> {
-        let config = watcher::Config::default().fields(&format!("metadata.name={}", self.name));
-        // Shorter than the usual 30 s: whoever does not watch cannot take over.
-        let backoff = ExponentialBuilder::new()
-            .with_min_delay(Duration::from_millis(200))
-            .with_max_delay(Duration::from_secs(5))
-            .without_max_times()
-            .with_jitter();
-        watcher::watcher(api, config).backoff(ExponentialBackoff::from(backoff)).boxed()
+        let backoff = ExponentialBackoff::from(api::backoff(LONGEST_PAUSE));
+        watcher::watcher(leases, api::only(&self.name)).backoff(backoff).boxed()
     }
 
     async fn send(

@@ -17,39 +17,15 @@ use super::authority::{Authorities, Unix};
 use super::bundle::{self, Configuration};
 use super::secret::{self, Secret};
 use super::settings::Settings;
+use crate::api::ApiError;
 use crate::index::FIELD_MANAGER;
 
 /// How long one request may take.
 pub(super) const LIMIT: Duration = Duration::from_secs(4);
 
-/// Why a request failed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum ApiError {
-    /// Somebody else was faster.
-    #[error("somebody else was faster: {0}")]
-    Overtaken(String),
-    /// We may not do it.
-    #[error("{0}: grant our ServiceAccount the Role aether-webhook of charts/manifests/rbac.yaml")]
-    Forbidden(String),
-    /// The API server says no, in these words.
-    #[error("the API server refuses it: {0}")]
-    Refused(String),
-    /// No answer, or one that means nothing. It may or may not have been done.
-    #[error("{0}")]
-    Failed(String),
-}
-
-impl ApiError {
-    /// The word for it in metrics.
-    pub(super) fn as_str(&self) -> &'static str {
-        match self {
-            Self::Overtaken(_) => "overtaken",
-            Self::Forbidden(_) => "forbidden",
-            Self::Refused(_) => "refused",
-            Self::Failed(_) => "failed",
-        }
-    }
-}
+/// The way out where we may not do something.
+const GRANT: &str =
+    "grant our ServiceAccount the Role aether-webhook of charts/manifests/rbac.yaml";
 
 /// What was read at one time.
 #[derive(Debug)]
@@ -218,13 +194,13 @@ impl Kubernetes {
         }
         let said = serde_json::from_slice::<Status>(&bytes).map(|status| status.message);
         let said = said.unwrap_or_else(|_| status.to_string());
-        match status.as_u16() {
-            404 => Ok((None, wall)),
-            409 => Err(ApiError::Overtaken(said)),
-            401 | 403 => Err(ApiError::Forbidden(said)),
-            429 | 500.. => Err(ApiError::Failed(said)),
-            _ => Err(ApiError::Refused(said)),
+        if status == http::StatusCode::NOT_FOUND {
+            return Ok((None, wall));
         }
+        Err(match ApiError::of(status.as_u16(), said) {
+            ApiError::Forbidden(said) => ApiError::Forbidden(format!("{said}: {GRANT}")),
+            error => error,
+        })
     }
 }
 

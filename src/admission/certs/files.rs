@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use rustls::pki_types::pem::PemObject;
@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
-use super::authority::Unix;
+use super::authority::{Unix, unix_now};
 use super::metrics::Metrics;
 use super::slot::Slot;
 use crate::health::Part;
@@ -133,7 +133,7 @@ impl Files {
             if timeout(LOOK, heard.notified()).await.is_ok() {
                 sleep(GATHER).await;
             }
-            let (files, wall) = (self.clone(), now());
+            let (files, wall) = (self.clone(), unix_now());
             let read = tokio::task::spawn_blocking(move || files.read(wall)).await;
             let Ok(read) = read else { continue };
             match read {
@@ -176,12 +176,6 @@ fn present(pair: &Usable, slot: &Slot, metrics: &Metrics) {
 /// Whether two pairs are one: a certificate stands for one key.
 fn same(a: &Usable, b: &Usable) -> bool {
     a.certified.cert == b.certified.cert
-}
-
-/// What time it is.
-pub fn now() -> Unix {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.unwrap_or_default().as_secs()
 }
 
 /// Hears of changes in the folders of these files. Without it they are looked at now and then.

@@ -5,20 +5,19 @@ mod held;
 use std::sync::Arc;
 use std::time::Duration;
 
-use backon::ExponentialBuilder;
 use futures::stream::BoxStream;
 use futures::{StreamExt, stream};
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::Secret as Object;
 use kube::Api;
 use kube::core::PartialObjectMeta;
-use kube::runtime::watcher::{Config, ExponentialBackoff};
+use kube::runtime::watcher::ExponentialBackoff;
 use kube::runtime::{WatchStreamExt, watcher};
 use serde_json::Value;
 use tokio::time::sleep;
 use tracing::{info, warn};
 
-use super::api::{ApiError, Kubernetes, LIMIT, Reading};
+use super::api::{Kubernetes, LIMIT, Reading};
 use super::authority::{Authorities, Now};
 use super::bundle::{self, Configuration};
 use super::metrics::Metrics;
@@ -28,6 +27,7 @@ use super::serve::Serve;
 use super::settings::Settings;
 use super::slot::Slot;
 use super::x509::{self, Leaf};
+use crate::api::{self, ApiError};
 use crate::health::{Part, State};
 use crate::leader::{Boot, Clock, Leadership, NotWritten};
 use held::{Failed, Held};
@@ -220,7 +220,7 @@ impl Keeper {
         let namespace = &self.settings.namespace;
         let api: Api<PartialObjectMeta<Object>> =
             Api::namespaced(self.kubernetes.client(), namespace);
-        let watch = watcher(api, one(&self.settings.secret)).backoff(backoff());
+        let watch = watcher(api, api::only(&self.settings.secret)).backoff(backoff());
         watch.map(drop).boxed()
     }
 
@@ -228,21 +228,11 @@ impl Keeper {
     fn watch_configuration(&self) -> BoxStream<'static, ()> {
         let api: Api<PartialObjectMeta<MutatingWebhookConfiguration>> =
             Api::all(self.kubernetes.client());
-        let watch = watcher(api, one(&self.settings.configuration)).backoff(backoff());
+        let watch = watcher(api, api::only(&self.settings.configuration)).backoff(backoff());
         watch.map(drop).boxed()
     }
 }
 
-/// This one object.
-fn one(name: &str) -> Config {
-    Config::default().fields(&format!("metadata.name={name}"))
-}
-
 fn backoff() -> ExponentialBackoff {
-    let backoff = ExponentialBuilder::new()
-        .with_min_delay(PAUSES.0)
-        .with_max_delay(PAUSES.1)
-        .without_max_times()
-        .with_jitter();
-    ExponentialBackoff::from(backoff)
+    ExponentialBackoff::from(api::backoff(PAUSES.1))
 }

@@ -40,7 +40,7 @@ mod tests;
 mod x509;
 
 pub use api::Kubernetes;
-pub use authority::{Authorities, Authority, Der, Key, Now, Pair, Retired, Unix};
+pub use authority::{Authorities, Authority, Der, Key, Now, Pair, Retired, Unix, unix_now};
 pub use bundle::{Bundle, Configuration, Entry};
 pub use keeper::Keeper;
 pub use memory::{Live, Memory};

@@ -81,8 +81,16 @@ pub enum AccessError {
         known: String,
     },
     /// The kubeconfig cannot be used.
-    #[error("the kubeconfig cannot be used: {0}; correct it, or name another with --kubeconfig")]
-    Kubeconfig(KubeconfigError),
+    #[error(
+        "{} cannot be used: {cause}; correct it, or name another with --kubeconfig",
+        path.as_ref().map_or("the kubeconfig".to_owned(), |path| format!("the kubeconfig {}", path.display()))
+    )]
+    Kubeconfig {
+        /// The file, where one was named.
+        path: Option<PathBuf>,
+        /// Why.
+        cause: KubeconfigError,
+    },
     /// Certificates, keys or a proxy cannot be used.
     #[error("no connection can be made as the configuration asks for it: {0}; correct it there")]
     Client(kube::Error),
@@ -113,8 +121,9 @@ pub async fn connect(access: &Access) -> Result<Connection, AccessError> {
 }
 
 async fn config(access: &Access) -> Result<Config, AccessError> {
+    let unusable = |cause| AccessError::Kubeconfig { path: access.kubeconfig.clone(), cause };
     let read = match &access.kubeconfig {
-        Some(path) => Kubeconfig::read_from(path).map_err(AccessError::Kubeconfig)?,
+        Some(path) => Kubeconfig::read_from(path).map_err(unusable)?,
         None => match Kubeconfig::read() {
             Ok(kubeconfig) => kubeconfig,
             Err(absent) if is_absent(&absent) => {
@@ -124,7 +133,7 @@ async fn config(access: &Access) -> Result<Config, AccessError> {
                 let nowhere = |pod| AccessError::Nowhere { kubeconfig: absent, pod };
                 return Config::incluster().map_err(nowhere);
             }
-            Err(error) => return Err(AccessError::Kubeconfig(error)),
+            Err(error) => return Err(unusable(error)),
         },
     };
     let context = access.context.clone().or_else(|| read.current_context.clone());
@@ -137,7 +146,7 @@ async fn config(access: &Access) -> Result<Config, AccessError> {
     let authority = named.context.as_ref().and_then(|context| authority(&read, &context.cluster));
     let options = KubeConfigOptions { context: Some(context), ..KubeConfigOptions::default() };
     let config = Config::from_custom_kubeconfig(read, &options).await;
-    let mut config = config.map_err(AccessError::Kubeconfig)?;
+    let mut config = config.map_err(unusable)?;
     // Read again now and then, so that an authority may be replaced while we run.
     config.root_cert_file = authority;
     Ok(config)

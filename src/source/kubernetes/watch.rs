@@ -10,6 +10,7 @@ use kube::{Api, Client};
 
 use super::kinds::{Followed, selector};
 use super::seen::{Read, Seen};
+use crate::api;
 use crate::index::ObjectKind;
 
 /// What comes of a watch.
@@ -18,6 +19,8 @@ pub(super) type Told = (ObjectKind, watcher::Result<Event<Read>>);
 /// How long the API server lets a watch last, in seconds. One that says nothing for 5 s longer is
 /// given up, so this is how long a connection to nowhere can go unnoticed.
 pub(super) const LASTS: u32 = 50;
+/// The longest pause before it is tried again.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// A failure that comes later than this after the one before is the first of a row.
 const OF_A_ROW: Duration = Duration::from_secs(10);
@@ -93,15 +96,8 @@ impl<K: Followed> Watch<K> {
     }
 }
 
-/// From 0.2 s to 2 s, and up to as much again by chance, so that replicas do not come at once.
 fn backoff() -> backon::ExponentialBackoff {
-    let backoff = backon::ExponentialBuilder::default()
-        .with_min_delay(Duration::from_millis(200))
-        .with_max_delay(Duration::from_secs(2))
-        .with_factor(2.0)
-        .with_jitter()
-        .without_max_times();
-    backoff.build()
+    api::backoff(LONGEST_PAUSE).build()
 }
 
 fn events<K: Followed>(

@@ -1,18 +1,18 @@
 //! What one process holds from round to round.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use tracing::debug;
 
 use super::PAUSES;
-use crate::admission::certs::api::ApiError;
-use crate::admission::certs::authority::Unix;
+use crate::admission::certs::authority::{Unix, unix_now};
 use crate::admission::certs::bundle::Configuration;
 use crate::admission::certs::memory::Memory;
 use crate::admission::certs::plan::{Write, configuration_of};
 use crate::admission::certs::serve::Served;
 use crate::admission::certs::settings::Settings;
 use crate::admission::certs::x509::{self, Leaf};
+use crate::api::ApiError;
 use crate::leader::{Boot, NotWritten};
 
 /// So many rounds in a row may write without a pause.
@@ -81,8 +81,7 @@ impl Held {
         if let Some(said) = said {
             self.epoch = Some(said.saturating_sub(boot.0.as_secs()));
         }
-        let own = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        self.epoch.map_or(own.as_secs(), |epoch| epoch.saturating_add(boot.0.as_secs()))
+        self.epoch.map_or_else(unix_now, |epoch| epoch.saturating_add(boot.0.as_secs()))
     }
 
     /// How long to wait after a write that came to this.

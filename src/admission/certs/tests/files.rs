@@ -7,7 +7,7 @@ use rustls::pki_types::CertificateDer;
 use tempfile::TempDir;
 
 use super::*;
-use crate::admission::certs::files::{Files, PairError, now};
+use crate::admission::certs::files::{Files, PairError};
 use crate::health::{Health, State};
 
 /// A pair, PEM.
@@ -20,7 +20,7 @@ struct Made {
 fn made(days: i64) -> Made {
     let mut params = rcgen::CertificateParams::new(vec!["webhook.test".to_owned()]).unwrap();
     params.not_before = time::OffsetDateTime::from_unix_timestamp(0).unwrap();
-    let until = i64::try_from(now()).unwrap() + days * 86_400;
+    let until = i64::try_from(unix_now()).unwrap() + days * 86_400;
     params.not_after = time::OffsetDateTime::from_unix_timestamp(until).unwrap();
     let key = rcgen::KeyPair::generate().unwrap();
     let certificate = params.self_signed(&key).unwrap();
@@ -74,7 +74,7 @@ fn a_pair_that_cannot_be_presented_is_refused_with_the_file_and_the_reason() {
     for (certificate, key, words) in table {
         let mut mounted = Mounted::new();
         mounted.put(certificate, key);
-        let said = mounted.files().read(now()).unwrap_err().to_string();
+        let said = mounted.files().read(unix_now()).unwrap_err().to_string();
         assert!(said.contains(words) && said.contains("tls."), "{words}: {said}");
         // A key is quoted by nobody.
         assert!(!said.contains("PRIVATE") || key == "garbage", "{said}");
@@ -82,10 +82,10 @@ fn a_pair_that_cannot_be_presented_is_refused_with_the_file_and_the_reason() {
     let expired = made(-1);
     let mut mounted = Mounted::new();
     mounted.put(&expired.certificate, &expired.key);
-    let error = mounted.files().read(now()).unwrap_err();
+    let error = mounted.files().read(unix_now()).unwrap_err();
     assert!(matches!(error, PairError::Expired { .. }), "{error}");
     let error = Files { certificate: "/nowhere/a".into(), key: "/nowhere/b".into() };
-    assert!(error.read(now()).unwrap_err().to_string().contains("/nowhere/a"));
+    assert!(error.read(unix_now()).unwrap_err().to_string().contains("/nowhere/a"));
 }
 
 #[tokio::test]
@@ -97,7 +97,7 @@ async fn a_new_pair_is_taken_and_a_broken_one_is_not() {
         (Arc::new(Slot::default()), Health::default(), Metrics::default());
     let part = health.apart("webhook");
     let files = mounted.files();
-    let read = files.read(now()).unwrap();
+    let read = files.read(unix_now()).unwrap();
     let following = tokio::spawn(files.follow(read, slot.clone(), part.clone(), metrics.clone()));
     let presents = async |made: &Made, state: fn(&State) -> bool| {
         let begun = Instant::now();

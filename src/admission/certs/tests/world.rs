@@ -79,16 +79,18 @@ impl World {
             (self.secret.clone(), self.configuration.clone())
         };
         replica.memory.observe(&secret, &configuration, now.boot);
+        let leads = self.leader == Some(index);
+        let settings = self.settings.clone();
         let decide = |replica: &Replica| {
             let observed = Observed {
                 secret: &secret,
                 configuration: &configuration,
                 memory: &replica.memory,
                 served: replica.served.as_ref(),
-                leader: self.leader == Some(index),
+                leader: leads,
                 now,
             };
-            plan(&observed, &self.settings)
+            plan(&observed, &settings)
         };
         let mut plan = decide(replica);
         if let Serve::Sign(pair) = &plan.serve {
@@ -98,17 +100,7 @@ impl World {
             assert!(better.is_none(), "{index} signs with what is not trusted, and {better:?} is");
             let replica = &mut self.replicas[index];
             replica.served = Some(Served { issuer, signed: now.wall, until });
-            let again = {
-                let observed = Observed {
-                    secret: &secret,
-                    configuration: &configuration,
-                    memory: &replica.memory,
-                    served: replica.served.as_ref(),
-                    leader: self.leader == Some(index),
-                    now,
-                };
-                super::plan(&observed, &self.settings)
-            };
+            let again = decide(replica);
             assert!(matches!(again.serve, Serve::Keep(_)), "signing settles it: {again:?}");
             plan = again;
         }
