@@ -16,7 +16,7 @@ use futures::FutureExt;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::info;
 
 pub use crate::source::manifest::{Form, RawDocument, documents};
 pub use identity_ready::identity_ready;
@@ -94,14 +94,7 @@ pub async fn serve(options: Options) -> Result<()> {
     let following = tokio::spawn(follow);
 
     let ended = CancellationToken::new();
-    let admin = admin.map(|admin| {
-        let (health, ended) = (health.clone(), ended.clone());
-        tokio::spawn(async move {
-            if let Err(error) = admin.run(health, metrics, ended).await {
-                warn!(%error, "health and metrics are served no more");
-            }
-        })
-    });
+    let admin = admin.map(|admin| admin::serve(admin, health.clone(), metrics, ended.clone()));
     let stop = async {
         stop.await;
         health.drain();

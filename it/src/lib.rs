@@ -8,6 +8,7 @@
 //! Whatever happens, nothing is left behind: everything ends when its value is dropped; a process dies with the
 //! process that started it; and namespaces and folders whose maker was killed are swept by the next rig.
 
+pub mod account;
 pub mod aether;
 pub mod backend;
 pub mod busy;

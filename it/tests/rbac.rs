@@ -3,18 +3,15 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use it::cluster::{Cluster, Options};
+use it::account::{Account, NAMESPACE, RBAC};
+use it::cluster::Options;
 use it::eventually;
-use it::objects::Objects;
 use it::plane::Plane;
 use serde_json::json;
 
-const RBAC: &str = include_str!("../../charts/manifests/rbac.yaml");
-const NAMESPACE: &str = "aether-system";
 const SOON: Duration = Duration::from_secs(30);
 /// A missing permission is said within this time.
 const SAID: Duration = Duration::from_secs(5);
@@ -29,20 +26,19 @@ const READ: [(&str, &str); 6] = [
     ("", "pods"),
 ];
 
-struct Stage {
-    kubeconfig: PathBuf,
-    objects: Objects,
-    cluster: Cluster,
+struct Stage(Account);
+
+impl std::ops::Deref for Stage {
+    type Target = Account;
+
+    fn deref(&self) -> &Account {
+        &self.0
+    }
 }
 
 impl Stage {
     async fn new() -> Result<Self> {
-        let cluster = Cluster::start(Options::bare()).await?;
-        let objects = Objects::new(cluster.client().await?);
-        cluster.apply(RBAC).await?;
-        let account = cluster.service_account(NAMESPACE, "aether").await?;
-        let kubeconfig = cluster.kubeconfig(&account)?;
-        let stage = Self { kubeconfig, objects, cluster };
+        let stage = Self(Account::start(Options::bare()).await?);
         stage.allowed("watch", "", "pods", true).await?;
         Ok(stage)
     }
@@ -165,11 +161,7 @@ async fn each_list_that_is_forbidden_is_said() -> Result<()> {
 #[tokio::test]
 async fn a_list_that_is_forbidden_is_said_by_a_server_that_streams_none() -> Result<()> {
     let options = Options::bare().api_server("--feature-gates=WatchList=false");
-    let cluster = Cluster::start(options).await?;
-    let objects = Objects::new(cluster.client().await?);
-    cluster.apply(RBAC).await?;
-    let account = cluster.service_account(NAMESPACE, "aether").await?;
-    let stage = Stage { kubeconfig: cluster.kubeconfig(&account)?, objects, cluster };
+    let stage = Stage(Account::start(options).await?);
     stage.without("list", "", "nodes").await?;
     let plane = Plane::start(&stage.kubeconfig, &[])?;
     let words = ["does not let us list nodes", "grant the verb list"];

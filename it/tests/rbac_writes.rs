@@ -3,36 +3,34 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use it::cluster::{Cluster, Options};
+use it::account::{Account, NAMESPACE};
+use it::cluster::Options;
 use it::eventually;
-use it::objects::Objects;
 use it::plane::Plane;
 use serde_json::{Value, json};
 
-const RBAC: &str = include_str!("../../charts/manifests/rbac.yaml");
-const NAMESPACE: &str = "aether-system";
 const SOON: Duration = Duration::from_secs(30);
 /// A missing permission is said within this time.
 const SAID: Duration = Duration::from_secs(5);
 
-struct Stage {
-    kubeconfig: PathBuf,
-    objects: Objects,
-    cluster: Cluster,
+struct Stage(Account);
+
+impl std::ops::Deref for Stage {
+    type Target = Account;
+
+    fn deref(&self) -> &Account {
+        &self.0
+    }
 }
 
 impl Stage {
     async fn new() -> Result<Self> {
-        let cluster = Cluster::start(Options::bare()).await?;
-        let objects = Objects::new(cluster.client().await?);
-        cluster.apply(RBAC).await?;
-        objects.put(&json!({ "kind": "Namespace", "metadata": { "name": "shop" } })).await?;
-        let account = cluster.service_account(NAMESPACE, "aether").await?;
-        Ok(Self { kubeconfig: cluster.kubeconfig(&account)?, objects, cluster })
+        let stage = Self(Account::start(Options::bare()).await?);
+        stage.objects.put(&json!({ "kind": "Namespace", "metadata": { "name": "shop" } })).await?;
+        Ok(stage)
     }
 
     fn serve(&self) -> Result<Plane> {

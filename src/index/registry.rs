@@ -71,6 +71,9 @@ impl Index {
     /// The registry as it is now; `None` where it is what it was when this was last asked.
     pub fn registry(&mut self) -> Option<Arc<Registry>> {
         let changed = std::mem::take(&mut self.registered.changed);
+        if changed.is_empty() && self.registered.made {
+            return None;
+        }
         let mut registry = Registry::clone(&self.registered.last);
         for namespace in changed {
             let accounts = self.accounts(&namespace);

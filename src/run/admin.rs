@@ -1,10 +1,27 @@
 //! Health and metrics: where they are served.
 
 use anyhow::{Context, Result};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::admin::Admin;
+use crate::admin::{Admin, Metrics};
 use crate::cli::serve::AdminAddress;
+use crate::health::Health;
+
+/// Serves it until `ended`.
+pub(super) fn serve(
+    admin: Admin,
+    health: Health,
+    metrics: Metrics,
+    ended: CancellationToken,
+) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        if let Err(error) = admin.run(health, metrics, ended).await {
+            warn!(%error, "health and metrics are served no more");
+        }
+    })
+}
 
 /// The admin server that was asked for, bound.
 pub(super) fn bind(address: AdminAddress) -> Result<Option<Admin>> {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::info;
 
-use super::stopped;
+use super::{admin, stopped};
 use crate::admin::{Admin, Metrics};
 use crate::cli::mesh_dns::Options;
 use crate::dns::{self, Resolver};
@@ -28,12 +28,7 @@ pub async fn resolve(options: Options) -> Result<()> {
     let ended = CancellationToken::new();
     let admin = admin.map(|admin| {
         info!(address = %admin.address(), "health and metrics on HTTP");
-        let (health, ended) = (health.clone(), ended.clone());
-        tokio::spawn(async move {
-            if let Err(error) = admin.run(health, metrics, ended).await {
-                warn!(%error, "health and metrics are served no more");
-            }
-        })
+        admin::serve(admin, health.clone(), metrics, ended.clone())
     });
     stop.await;
     health.drain();

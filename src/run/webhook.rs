@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use tracing::{error, info};
 
 use crate::admin;
-use crate::admission::certs::files::{self, Files, Usable};
+use crate::admission::certs::files::{Files, Usable};
 use crate::admission::certs::{self, Keeper, Kubernetes, Slot};
 use crate::admission::metrics::Metrics;
 use crate::admission::server::{self, Limits, Webhook};
@@ -45,7 +45,7 @@ pub(super) fn bind(options: &Serve, connection: Option<&Connection>) -> Result<O
         Certificate::Builtin(builtin) => self::builtin(builtin, options, connection)?,
         Certificate::Files { cert, key } => {
             let files = Files { certificate: cert.clone(), key: key.clone() };
-            let first = files.read(files::now())?;
+            let first = files.read(certs::unix_now())?;
             Source::Files(files, first)
         }
     };
@@ -62,9 +62,15 @@ fn builtin(builtin: &Builtin, options: &Serve, connection: Option<&Connection>) 
              and --webhook-key"
         );
     };
+    let settings = Box::new(settings(builtin, options, connection));
+    Ok(Source::Builtin { settings, connection: connection.clone() })
+}
+
+/// What the certificates are set to: our own namespace is the one that was named, else that of the
+/// connection.
+fn settings(builtin: &Builtin, options: &Serve, connection: &Connection) -> certs::Settings {
     let namespace = options.own_namespace.as_deref().unwrap_or(&connection.namespace);
-    let settings = builtin.settings(namespace, options.index.names.cluster_domain());
-    Ok(Source::Builtin { settings: Box::new(settings), connection: connection.clone() })
+    builtin.settings(namespace, options.index.names.cluster_domain())
 }
 
 /// What the webhook's certificate needs to be allowed, beside what all may.
@@ -74,8 +80,7 @@ pub(super) fn permissions(options: &Serve, connection: &Connection) -> Vec<Permi
     else {
         return Vec::new();
     };
-    let namespace = options.own_namespace.as_deref().unwrap_or(&connection.namespace);
-    let settings = builtin.settings(namespace, "");
+    let settings = settings(builtin, options, connection);
     let secret = |verb, name: Option<&String>| Permission {
         verb,
         group: "",

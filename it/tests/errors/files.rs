@@ -1,5 +1,7 @@
 //! Files and folders that break while the server serves.
 
+use std::path::Path;
+
 use anyhow::Result;
 use it::loaded::{Loaded, agrees};
 use it::world::{Object, World};
@@ -74,6 +76,16 @@ async fn garbage_in_place_of_a_file_empties_nothing_and_heals() -> Result<()> {
     Ok(())
 }
 
+/// The folder is put back from where it is `away`: all is as it was, and followed again.
+async fn comes_back(rig: &mut Rig, away: &Path, before: &Loaded) -> Result<()> {
+    let log = rig.aether.log().len();
+    std::fs::rename(away, rig.world.path())?;
+    rig.says(log, &["resolved: UnreadableFile", "Folder"]).await?;
+    assert_eq!(rig.loaded().await?, *before);
+    rig.world.put("cart", &service("cart", 2, 80))?;
+    rig.follows().await.map(drop)
+}
+
 #[tokio::test]
 async fn a_folder_that_is_gone_empties_nothing_and_is_followed_when_it_is_back() -> Result<()> {
     let mut rig = Rig::start().await?;
@@ -91,13 +103,7 @@ async fn a_folder_that_is_gone_empties_nothing_and_is_followed_when_it_is_back()
     assert_eq!(rig.loaded().await?, before);
 
     std::fs::remove_file(rig.world.path())?;
-    let log = rig.aether.log().len();
-    std::fs::rename(&away, rig.world.path())?;
-    rig.says(log, &["resolved: UnreadableFile", "Folder"]).await?;
-    assert_eq!(rig.loaded().await?, before);
-    rig.world.put("cart", &service("cart", 2, 80))?;
-    rig.follows().await?;
-    Ok(())
+    comes_back(&mut rig, &away, &before).await
 }
 
 #[tokio::test]
@@ -135,14 +141,8 @@ async fn an_empty_folder_in_place_of_the_old_one_empties_nothing() -> Result<()>
         "{said}"
     );
     assert_eq!(rig.loaded().await?, before);
-    let log = rig.aether.log().len();
     std::fs::remove_dir(rig.world.path())?;
-    std::fs::rename(&away, rig.world.path())?;
-    rig.says(log, &["resolved: UnreadableFile", "Folder"]).await?;
-    assert_eq!(rig.loaded().await?, before);
-    rig.world.put("cart", &service("cart", 2, 80))?;
-    rig.follows().await?;
-    Ok(())
+    comes_back(&mut rig, &away, &before).await
 }
 
 #[tokio::test]

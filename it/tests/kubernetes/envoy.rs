@@ -12,7 +12,7 @@ use it::objects::Objects;
 use it::plane::Plane;
 use serde_json::json;
 
-use crate::stage::{CALLER, SOON, namespace, pod, service, slice};
+use crate::stage::{CALLER, SOON, calls, service, slice};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_go_on_while_the_api_server_is_away() -> Result<()> {
@@ -27,11 +27,7 @@ async fn requests_go_on_while_the_api_server_is_away() -> Result<()> {
 
     let cluster = Cluster::start(Options::bare()).await?;
     let objects = Objects::new(cluster.client().await?);
-    objects.put(&namespace("shop", json!({}))).await?;
-    let account =
-        json!({ "kind": "ServiceAccount", "metadata": { "name": "default", "namespace": "shop" } });
-    objects.put(&account).await?;
-    objects.put(&pod("caller", json!({ "aether.io/managed": "true" }), json!({}))).await?;
+    calls(&objects).await?;
     objects.put(&service("cart", json!({}), json!({ "clusterIP": "10.96.3.1" }))).await?;
     objects.put(&slice("cart-1", "cart", &[&at(0)?])).await?;
 

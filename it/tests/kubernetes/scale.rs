@@ -15,7 +15,7 @@ use it::plane::Plane;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::stage::{CALLER, SOON, namespace, pod, service, slice};
+use crate::stage::{CALLER, SOON, calls, pod, service, slice};
 
 const SERVICES: u32 = 5_000;
 const PODS_OF_EACH: u32 = 4;
@@ -49,12 +49,8 @@ fn costs(id: u32) -> Result<(u64, u64, f64)> {
 async fn scale() -> Result<()> {
     let cluster = Cluster::start(Options::bare()).await?;
     let objects = Objects::new(cluster.client().await?);
-    objects.put(&namespace("shop", json!({}))).await?;
-    let account =
-        json!({ "kind": "ServiceAccount", "metadata": { "name": "default", "namespace": "shop" } });
-    objects.put(&account).await?;
+    calls(&objects).await?;
     let labels = json!({ "aether.io/managed": "true" });
-    objects.put(&pod("caller", labels.clone(), json!({}))).await?;
     let begun = Instant::now();
     create(&objects, (0..SERVICES).map(|n| service(&format!("s-{n}"), json!({}), json!({}))))
         .await?;

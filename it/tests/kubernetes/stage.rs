@@ -81,11 +81,16 @@ impl Stage {
     }
 }
 
-/// A Service with two endpoints, and the pod that calls it.
-async fn world(objects: &Objects) -> Result<()> {
+/// The pod that calls, and what it needs; no controller makes the account here.
+pub async fn calls(objects: &Objects) -> Result<()> {
     objects.put(&namespace("shop", json!({}))).await?;
     objects.put(&json!({ "kind": "ServiceAccount", "metadata": { "name": "default", "namespace": "shop" } })).await?;
-    objects.put(&pod("caller", json!({ "aether.io/managed": "true" }), json!({}))).await?;
+    objects.put(&pod("caller", json!({ "aether.io/managed": "true" }), json!({}))).await
+}
+
+/// A Service with two endpoints, and the pod that calls it.
+async fn world(objects: &Objects) -> Result<()> {
+    calls(objects).await?;
     objects.put(&service("cart", json!({}), json!({}))).await?;
     objects.put(&slice("cart-1", "cart", &["10.244.9.1", "10.244.9.2"])).await.context("slice")
 }

@@ -9,17 +9,13 @@ use it::objects::Objects;
 use it::plane::Plane;
 use serde_json::json;
 
-use crate::stage::{CALLER, SOON, namespace, pod};
+use crate::stage::{CALLER, SOON, calls, namespace};
 
 #[tokio::test]
 async fn started_while_the_api_server_is_away() -> Result<()> {
     let cluster = Cluster::start(Options::bare()).await?;
     let objects = Objects::new(cluster.client().await?);
-    objects.put(&namespace("shop", json!({}))).await?;
-    let account =
-        json!({ "kind": "ServiceAccount", "metadata": { "name": "default", "namespace": "shop" } });
-    objects.put(&account).await?;
-    objects.put(&pod("caller", json!({ "aether.io/managed": "true" }), json!({}))).await?;
+    calls(&objects).await?;
     let proxy = Proxy::to(cluster.address()).await?;
     proxy.refuse().await;
     let kubeconfig = cluster.kubeconfig_at(&cluster.admin(), proxy.address())?;

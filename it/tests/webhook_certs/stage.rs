@@ -15,9 +15,9 @@ use kube::api::DeleteParams;
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
-pub const RBAC: &str = include_str!("../../../charts/manifests/rbac.yaml");
 const WEBHOOK: &str = include_str!("../../../charts/manifests/webhook.yaml");
-pub const NAMESPACE: &str = "aether-system";
+pub use it::account::{NAMESPACE, RBAC};
+
 pub const SECRET: &str = "aether-webhook-ca";
 pub const SOON: Duration = Duration::from_secs(30);
 /// "Within seconds", on a machine that is busy with other tests.

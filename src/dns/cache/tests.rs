@@ -12,7 +12,8 @@ use hickory_proto::rr::{RData, Record};
 
 use super::*;
 
-fn key(name: &str) -> Key {
+/// A plain question for an address.
+pub fn key(name: &str) -> Key {
     Key {
         name: Name::from_ascii(name).unwrap(),
         kind: RecordType::A,

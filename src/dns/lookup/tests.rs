@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use hickory_proto::op::Message;
 use hickory_proto::rr::rdata::A;
-use hickory_proto::rr::{Name, RData, Record, RecordType};
+use hickory_proto::rr::{RData, Record};
 use tokio::net::UdpSocket;
 
 use super::*;
+use crate::dns::cache::tests::key;
 
 /// A server that answers after a while, as long as it is told to answer.
 struct Server {
@@ -49,16 +50,6 @@ fn lookups(server: &Server) -> Arc<Lookups> {
     let metrics = Arc::new(Metrics::new());
     let upstreams = Upstreams::new(&[server.address], metrics.clone());
     Arc::new(Lookups::new(upstreams, metrics))
-}
-
-fn key(name: &str) -> Key {
-    Key {
-        name: Name::from_ascii(name).unwrap(),
-        kind: RecordType::A,
-        dnssec_ok: false,
-        checking_disabled: false,
-        recursion_desired: true,
-    }
 }
 
 #[tokio::test]
