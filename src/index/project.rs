@@ -126,6 +126,7 @@ impl Index {
                     locality: around.of_node(pod.node.as_ref()),
                 },
                 ipv6: pod.ips.iter().any(IpAddr::is_ipv6),
+                service_account: pod.service_account.clone(),
                 upstreams: pod.upstreams.clone(),
             };
             if let Some(old) = old.remove(&key) {

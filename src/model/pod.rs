@@ -1,6 +1,7 @@
 //! Managed pods: whose proxies are served.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::{Place, PodKey, ServiceKey};
 
@@ -23,6 +24,8 @@ pub struct MeshPod {
     pub place: Place,
     /// Whether it has an IPv6 address, so that `[::1]` is redirected to as well.
     pub ipv6: bool,
+    /// The ServiceAccount that it runs as, in its own namespace.
+    pub service_account: Arc<str>,
     /// Which services it calls.
     pub upstreams: Upstreams,
 }

@@ -84,6 +84,7 @@ fn node(pod: &MeshPod, dns: bool) -> NodeSpec {
     let zone = pod.place.locality.as_ref().map(zone_lens);
     NodeSpec {
         group: pod.key.namespace.clone(),
+        identity: Some(pod.service_account.clone()),
         lenses: node.into_iter().chain(zone).collect(),
         own: listeners,
     }

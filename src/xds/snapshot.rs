@@ -25,6 +25,9 @@ pub struct Own {
 pub struct NodeSpec {
     /// The key of its tables in [`Snapshot::groups`].
     pub group: Arc<str>,
+    /// Whom its peer has to prove to be, in words that only who made the snapshot and who vouches for
+    /// peers understand.
+    pub identity: Option<Arc<str>>,
     /// The words that select forms, the most telling first.
     pub lenses: Vec<Lens>,
     /// Its own resources.

@@ -96,7 +96,8 @@ fn snapshot(left_out: &str) -> Arc<Snapshot> {
         head: Bytes::from(head.encode_to_vec()),
         stem: "capture".into(),
     };
-    let node = NodeSpec { group: "shop".into(), lenses: Vec::new(), own: vec![own] };
+    let node =
+        NodeSpec { group: "shop".into(), identity: None, lenses: Vec::new(), own: vec![own] };
     Arc::new(Snapshot {
         generation: 1,
         nodes: Arc::new([("pod/shop/web".into(), Arc::new(node))].into()),
@@ -166,6 +167,7 @@ fn once(pods: &[(&str, Option<&str>)], managed: &[&str], findings: Vec<Finding>)
             key: key.clone(),
             place: Place::default(),
             ipv6: false,
+            service_account: "default".into(),
             upstreams: crate::model::Upstreams::All,
         };
         (key, Arc::new(pod))

@@ -49,7 +49,8 @@ pub(super) fn service(key: &str, ips: &[&str], ports: &[(u16, Protocol)]) -> Mes
 
 pub(super) fn pod(key: &str, place: Place) -> MeshPod {
     let key: PodKey = key.parse().unwrap();
-    MeshPod { key, place, ipv6: false, upstreams: Upstreams::All }
+    let service_account = "default".into();
+    MeshPod { key, place, ipv6: false, service_account, upstreams: Upstreams::All }
 }
 
 pub(super) fn place(node: &str, region: &str, zone: &str) -> Place {

@@ -77,7 +77,8 @@ impl World {
         }
         let layers =
             self.tables.iter().map(|(kind, table)| (*kind, vec![Layer::plain(table.clone())]));
-        let spec = NodeSpec { group: "all".into(), lenses: Vec::new(), own: Vec::new() };
+        let spec =
+            NodeSpec { group: "all".into(), identity: None, lenses: Vec::new(), own: Vec::new() };
         let node = (Arc::from(NODE), Arc::new(spec));
         let nodes: BTreeMap<_, _> = (!self.without_node).then_some(node).into_iter().collect();
         Arc::new(Snapshot {
