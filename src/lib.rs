@@ -24,5 +24,7 @@ pub mod permissions;
 mod random;
 pub mod run;
 pub mod source;
+pub mod tls;
 pub mod translate;
+pub mod vouch;
 pub mod xds;

@@ -15,6 +15,7 @@ use anyhow::{Context, Result};
 use futures::FutureExt;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
@@ -51,12 +52,15 @@ pub async fn serve(options: Options) -> Result<()> {
     let (follow, connection) =
         objects::follow(&options.objects, updates, &health, &metrics).await?;
     let admin = admin::bind(options.admin)?;
-    let listeners = proxies::listeners(&options).await?;
+    let (listeners, secured) = proxies::listeners(&options).await?;
     let webhook = webhook::bind(&options, connection.as_ref())?;
 
     let store = Arc::new(Store::default());
     let version = concat!("aether/", env!("CARGO_PKG_VERSION"));
-    let mut server = Server::new(&store, version, proxies::admit());
+    let mut server = Server::new(&store, version, proxies::admit())
+        .vouch(proxies::vouch(&options, secured.as_ref()))
+        .limits(options.access.limits.clone())
+        .drain(options.access.drain);
     let leave = CancellationToken::new();
     let writing = connection
         .map(|connection| Writing::start(&connection, &options, &health, &metrics, leave.clone()));
@@ -92,6 +96,8 @@ pub async fn serve(options: Options) -> Result<()> {
     capture::spawn(reconciler, queued, capture, names, each_round)
         .context("the reconciler's thread")?;
     let following = tokio::spawn(follow);
+    let certificate =
+        secured.map(|secured| tokio::spawn(secured.follow(health.clone(), metrics.clone())));
 
     let ended = CancellationToken::new();
     let admin = admin.map(|admin| admin::serve(admin, health.clone(), metrics, ended.clone()));
@@ -106,6 +112,7 @@ pub async fn serve(options: Options) -> Result<()> {
     }
     // The source ends, its channel closes, and with it the reconciler.
     following.abort();
+    certificate.inspect(JoinHandle::abort);
     if let Some(writing) = writing {
         writing.end().await;
     }

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use scan::{has_word, paths_after, without_comments, without_tests};
 
 /// The parts that each part may name. `run` may name all; a part that is not here must be added.
-const MAY_NAME: [(&str, &[&str]); 20] = [
+const MAY_NAME: [(&str, &[&str]); 22] = [
     ("model", &[]),
     ("random", &[]),
     ("health", &[]),
@@ -29,6 +29,8 @@ const MAY_NAME: [(&str, &[&str]); 20] = [
     ("descriptors", &[]),
     ("dns", &["model", "health"]),
     ("identity", &[]),
+    ("tls", &[]),
+    ("vouch", &["model"]),
     ("xds", &[]),
     ("index", &["model"]),
     ("leader", &["health", "api"]),
@@ -39,7 +41,7 @@ const MAY_NAME: [(&str, &[&str]); 20] = [
     ("translate", &["model", "xds"]),
     ("capture", &["model", "index", "source", "translate", "xds"]),
     ("admin", &["health"]),
-    ("admission", &["model", "health", "api", "index", "leader"]),
+    ("admission", &["model", "health", "api", "index", "leader", "tls"]),
     // The commands read settings and results; what is to be done they leave to `run`.
     (
         "cli",
@@ -53,6 +55,8 @@ const MAY_NAME: [(&str, &[&str]); 20] = [
             "admission",
             "dns",
             "identity",
+            "tls",
+            "vouch",
             "run",
         ],
     ),
@@ -76,6 +80,8 @@ const MAY_NAME: [(&str, &[&str]); 20] = [
             "descriptors",
             "dns",
             "identity",
+            "tls",
+            "vouch",
         ],
     ),
 ];

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub mod access;
 pub mod bootstrap;
 pub mod check;
 pub mod domains;

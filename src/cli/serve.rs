@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use super::WrongOptions;
+use super::access::{self, Access};
 use super::kubernetes::{Kubernetes, Writing};
 use super::options::{Objects, Shaping, Source};
 use super::values::{Address, Socket, Span};
@@ -26,7 +27,7 @@ pub struct Serve {
     #[command(flatten)]
     source: Source,
 
-    /// TCP address for proxies over xDS (plain gRPC), or `none`.
+    /// TCP address for proxies over xDS, or `none`.
     #[arg(
         long,
         env = "AETHER_XDS_ADDRESS",
@@ -49,6 +50,9 @@ pub struct Serve {
         help_heading = "Health and metrics"
     )]
     admin_address: Option<Address>,
+
+    #[command(flatten)]
+    access: Access,
 
     #[command(flatten)]
     names: NamesFile,
@@ -130,6 +134,8 @@ pub struct Options {
     pub xds_address: Option<SocketAddr>,
     /// The Unix socket.
     pub xds_socket: XdsSocket,
+    /// Who may connect, and how much one may take.
+    pub access: access::Options,
     /// The address for health and metrics.
     pub admin: AdminAddress,
     /// The file of mesh names, and how often it is stamped.
@@ -160,6 +166,7 @@ impl Serve {
                 "neither --xds-address nor --xds-socket: no proxy could connect, so leave one of them on"
             )),
         };
+        let access = self.access.options(xds_address)?;
         let admin = match self.admin_address {
             None => AdminAddress::IfPossible(DEFAULT_ADMIN),
             Some(Address(None)) => AdminAddress::Off,
@@ -175,6 +182,7 @@ impl Serve {
             objects,
             xds_address,
             xds_socket,
+            access,
             admin,
             names,
             writing,

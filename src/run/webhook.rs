@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use tracing::{error, info};
 
 use crate::admin;
-use crate::admission::certs::files::{Files, Usable};
+use crate::admission::certs::files::{self, Files, Pair};
 use crate::admission::certs::{self, Keeper, Kubernetes, Slot};
 use crate::admission::metrics::Metrics;
 use crate::admission::server::{self, Limits, Webhook};
@@ -31,7 +31,7 @@ pub(super) struct Bound {
 /// Where the certificate comes from.
 enum Source {
     Builtin { settings: Box<certs::Settings>, connection: Connection },
-    Files(Files, Usable),
+    Files(Files, Pair),
 }
 
 /// Binds the webhook that was asked for, if one was. `connection` is the API server, where objects
@@ -44,7 +44,7 @@ pub(super) fn bind(options: &Serve, connection: Option<&Connection>) -> Result<O
     let certificate = match &webhook.certificate {
         Certificate::Builtin(builtin) => self::builtin(builtin, options, connection)?,
         Certificate::Files { cert, key } => {
-            let files = Files { certificate: cert.clone(), key: key.clone() };
+            let files = files::files(cert.clone(), key.clone());
             let first = files.read(certs::unix_now())?;
             Source::Files(files, first)
         }
@@ -157,7 +157,7 @@ impl Source {
                 let (settings, metrics) = (*settings, counts);
                 Keeper { kubernetes, leadership, settings, slot, health, metrics }.run().boxed()
             }
-            Self::Files(files, first) => files.follow(first, slot, health, counts).boxed(),
+            Self::Files(files, first) => files::follow(files, first, slot, health, counts).boxed(),
         }
     }
 }

@@ -12,6 +12,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
 use super::Kind;
+use super::limits::Reason;
 use super::stats::{PerKind, Stats};
 
 impl Stats {
@@ -35,6 +36,9 @@ impl Collector for Counters {
         counter(&mut encoder, "xds_unknown_types", help, &stats.unknown_types)?;
         let help = "Streams refused for their node id";
         counter(&mut encoder, "xds_refused_nodes", help, &stats.refused_nodes)?;
+        let help = "Connections ended for their age, so that they are made anew";
+        counter(&mut encoder, "xds_aged_connections", help, &stats.aged)?;
+        refused(&mut encoder, stats)?;
         by_type(&mut encoder, "xds_responses", "Responses sent", &stats.responses)?;
         by_type(&mut encoder, "xds_response_bytes", "Bytes of responses sent", &stats.bytes)?;
         by_type(&mut encoder, "xds_refusals", "Responses that a client refused", &stats.nacks)
@@ -59,6 +63,16 @@ fn counter(
 ) -> Result<(), Error> {
     let counter = ConstCounter::new(value.load(Relaxed));
     counter.encode(encoder.encode_descriptor(name, help, None, MetricType::Counter)?)
+}
+
+fn refused(encoder: &mut DescriptorEncoder<'_>, stats: &Stats) -> Result<(), Error> {
+    let help = "Connections, streams and requests that were refused, by reason";
+    let mut family = encoder.encode_descriptor("xds_refused", help, None, MetricType::Counter)?;
+    for reason in Reason::ALL {
+        let labels = [("reason", reason.as_str())];
+        ConstCounter::new(stats.refused.get(reason)).encode(family.encode_family(&labels)?)?;
+    }
+    Ok(())
 }
 
 fn by_type(

@@ -6,16 +6,25 @@
 //! The [`Store`] holds the snapshot; a [`Session`] is one stream as a state machine, which decides
 //! from requests, snapshots and time what is sent next; the [`Server`] does the reading and writing.
 
+mod accept;
+mod connection;
 mod delta;
 mod drive;
 mod encode;
 mod flight;
+mod goodbye;
+mod handshake;
 mod heard;
 mod kind;
+mod lately;
+mod leave;
+mod limits;
+mod listen;
 mod message;
 mod metrics;
 mod order;
 mod owed;
+mod peer;
 mod request;
 mod resource;
 mod response;
@@ -37,11 +46,14 @@ mod view;
 
 pub use heard::{Admit, Fault, Heard, OnRefusal, Refusal};
 pub use kind::Kind;
+pub use limits::{Counts, Limits, Reason};
+pub use listen::{ListenError, Listener};
+pub use peer::{Claim, Proven, Tls, Vouch};
 pub use request::{Protocol, Request, Wants};
 pub use resource::{Composed, Entry, Lens, Resource, Stem, Version};
 pub use response::Response;
 pub use rope::{Rope, field};
-pub use server::{ListenError, Listener, Server};
+pub use server::Server;
 pub use service::{Service, Shared};
 pub use session::{Session, Standing};
 pub use snapshot::{Group, NodeSpec, Own, Snapshot};

@@ -1,114 +1,47 @@
-//! The server: listeners, connections, and their end.
+//! The server: what it is made of, and its end.
 
-use std::io;
-use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::accept::accept;
 use super::heard::{Admit, Refusal};
-use super::service::{Service, Shared};
-use super::socket::{Socket, SocketError};
-use super::stats::{Open, Stats};
+use super::limits::{Limits, Room};
+use super::listen::Listener;
+use super::peer::Vouch;
+use super::service::Shared;
+use super::stats::Stats;
 use super::store::Store;
 
-/// How long streams and connections have for an orderly end.
-const DRAIN: Duration = Duration::from_secs(5);
-
-/// HTTP/2 pings: a client that is gone without a word is noticed within 40 s (statement 27).
-const PING_EVERY: Duration = Duration::from_secs(30);
-const PING_WITHIN: Duration = Duration::from_secs(10);
-
-/// How much of a request is taken in before it is read; large ones arrive in a few round trips.
-const WINDOW: u32 = 1 << 20;
-
-/// How much of the responses of one stream is copied ahead of the socket.
-const SEND_BUFFER: usize = 64 << 10;
-
-/// How many streams one connection may have open at a time.
-const STREAMS: u32 = 1024;
-
-/// Why an address cannot be served.
-#[derive(Debug, thiserror::Error)]
-pub enum ListenError {
-    /// A TCP address.
-    #[error("xDS cannot listen on {address}{}", hint(source))]
-    Tcp {
-        /// The address.
-        address: SocketAddr,
-        /// Why.
-        source: io::Error,
-    },
-    /// A Unix socket.
-    #[error(transparent)]
-    Unix(#[from] SocketError),
-}
-
-fn hint(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::AddrInUse => " (another process has the port: stop it, or choose another)",
-        io::ErrorKind::AddrNotAvailable => " (no interface of this machine has the address)",
-        io::ErrorKind::PermissionDenied => " (ports below 1024 need CAP_NET_BIND_SERVICE)",
-        _ => "",
-    }
-}
-
-/// An address that is served.
-#[derive(Debug)]
-pub enum Listener {
-    /// TCP.
-    Tcp(TcpListener),
-    /// A Unix socket.
-    Unix(Socket),
-}
-
-impl Listener {
-    /// Binds a TCP address; port 0 chooses one.
-    pub async fn tcp(address: SocketAddr) -> Result<Self, ListenError> {
-        let listener = TcpListener::bind(address).await;
-        listener.map(Self::Tcp).map_err(|source| ListenError::Tcp { address, source })
-    }
-
-    /// Binds a Unix socket.
-    pub async fn unix(path: &Path) -> Result<Self, ListenError> {
-        Ok(Self::Unix(Socket::bind(path).await?))
-    }
-
-    /// The TCP address that was bound.
-    pub fn address(&self) -> Option<SocketAddr> {
-        match self {
-            Self::Tcp(listener) => listener.local_addr().ok(),
-            Self::Unix(_) => None,
-        }
-    }
-}
+/// How long streams and connections that were told to end have for an orderly end.
+pub(super) const LAST: Duration = Duration::from_secs(5);
 
 /// An xDS server.
 pub struct Server {
     shared: Arc<Shared>,
     tracker: TaskTracker,
+    drain: Duration,
 }
 
 impl Server {
     /// A server of what `store` holds. `control_plane` is how it calls itself in responses;
     /// `admit` decides by node id who is served.
     pub fn new(store: &Store, control_plane: impl Into<Arc<str>>, admit: Admit) -> Self {
+        let stats = Arc::<Stats>::default();
         let shared = Shared {
             control_plane: control_plane.into(),
             admit,
+            vouch: Arc::new(|_| Ok(())),
             on_refusal: Arc::new(|_, _| {}),
-            stats: Arc::default(),
+            room: Arc::new(Room::new(Limits::default(), stats.clone())),
+            lately: Arc::default(),
+            stats,
             snapshots: store.subscribe(),
             stop: CancellationToken::new(),
         };
-        Self { shared: Arc::new(shared), tracker: TaskTracker::new() }
+        Self { shared: Arc::new(shared), tracker: TaskTracker::new(), drain: Duration::ZERO }
     }
 
     /// Has refusals told to `hear` as well, with the node id of who refused. It is called where
@@ -119,18 +52,48 @@ impl Server {
         self
     }
 
+    /// Decides which of the peers that prove who they are may speak for which node.
+    #[must_use]
+    pub fn vouch(mut self, vouch: Vouch) -> Self {
+        Arc::make_mut(&mut self.shared).vouch = vouch;
+        self
+    }
+
+    /// Sets what peers may take.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        let stats = self.shared.stats.clone();
+        Arc::make_mut(&mut self.shared).room = Arc::new(Room::new(limits, stats));
+        self
+    }
+
+    /// Sets over how long the streams end once it is told to stop: each at any moment of it, so that
+    /// not all proxies fall upon the next server at once.
+    #[must_use]
+    pub fn drain(mut self, drain: Duration) -> Self {
+        self.drain = drain;
+        self
+    }
+
     /// The counters.
     pub fn stats(&self) -> Arc<Stats> {
         self.shared.stats.clone()
     }
 
+    /// What all its streams share.
+    #[cfg(test)]
+    pub(super) fn shared(&self) -> Arc<Shared> {
+        self.shared.clone()
+    }
+
     /// Serves until `shutdown` is done; then takes no more connections, ends the streams with
-    /// `UNAVAILABLE`, and gives them five seconds. Sockets are closed when it returns.
+    /// `UNAVAILABLE` over the time of the drain, and gives each five seconds. Sockets are closed when
+    /// it returns.
     pub async fn run(self, listeners: Vec<Listener>, shutdown: impl Future<Output = ()>) {
         let closed = CancellationToken::new();
         let accepting = TaskTracker::new();
         for listener in listeners {
-            let accept = accept(listener, self.shared.clone(), self.tracker.clone());
+            let accept = accept(listener, self.shared.clone(), self.tracker.clone(), self.drain);
             let closed = closed.clone();
             accepting.spawn(async move {
                 tokio::select! { () = accept => {}, () = closed.cancelled() => {} }
@@ -142,62 +105,9 @@ impl Server {
         accepting.wait().await;
         self.shared.stop.cancel();
         self.tracker.close();
-        if tokio::time::timeout(DRAIN, self.tracker.wait()).await.is_err() {
+        if tokio::time::timeout(self.drain + LAST, self.tracker.wait()).await.is_err() {
             let left = self.tracker.len();
             tracing::warn!(left, "xDS connections did not end in time and are cut");
         }
-    }
-}
-
-async fn accept(listener: Listener, shared: Arc<Shared>, tracker: TaskTracker) {
-    loop {
-        let accepted = match &listener {
-            Listener::Tcp(tcp) => tcp.accept().await.map(|(stream, peer)| {
-                // A response is often one small segment, and the next one must not wait for it.
-                let _ = stream.set_nodelay(true);
-                tracker.spawn(serve(stream, peer.to_string(), shared.clone()));
-            }),
-            Listener::Unix(socket) => socket.listener.accept().await.map(|(stream, _)| {
-                let peer = stream.peer_cred().ok().and_then(|cred| cred.pid());
-                let peer = peer.map_or_else(|| "unix".into(), |pid| format!("unix:pid={pid}"));
-                tracker.spawn(serve(stream, peer, shared.clone()));
-            }),
-        };
-        if let Err(error) = accepted {
-            // Out of file descriptors, most likely: they come back as connections end.
-            tracing::warn!("xDS cannot accept a connection: {error}");
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-    }
-}
-
-/// Serves one connection to its end.
-async fn serve<I>(io: I, peer: String, shared: Arc<Shared>)
-where
-    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let _open = Open::connection(&shared.stats);
-    let stop = shared.stop.clone();
-    let service = TowerToHyperService::new(Service::new(shared, peer.as_str()));
-    let mut http = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
-    http.timer(TokioTimer::new())
-        .keep_alive_interval(PING_EVERY)
-        .keep_alive_timeout(PING_WITHIN)
-        .initial_stream_window_size(WINDOW)
-        .initial_connection_window_size(2 * WINDOW)
-        .max_concurrent_streams(STREAMS)
-        .max_send_buf_size(SEND_BUFFER);
-    let connection = http.serve_connection(TokioIo::new(io), service);
-    let mut connection = std::pin::pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = stop.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            let cut = tokio::time::sleep(DRAIN);
-            tokio::select! { ended = connection => ended, () = cut => Ok(()) }
-        }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(peer, "connection ended: {error}");
     }
 }

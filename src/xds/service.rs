@@ -16,16 +16,16 @@ use tonic::{Status, Streaming};
 use tonic_prost::ProstDecoder;
 
 use super::heard::{Admit, OnRefusal};
+use super::lately::Lately;
+use super::leave::Leave;
+use super::limits::{Connection, Counted, Metered, Reason, Room, StreamSeat};
 use super::message::{DeltaRequest, SotwRequest};
+use super::peer::{Gate, Peer, Vouch};
 use super::request::{Protocol, Request};
 use super::session::Session;
 use super::stats::{Open, Stats};
 use super::stream::Live;
 use super::{Kind, Snapshot};
-
-/// The largest request that is read, in bytes: a proxy that reconnects names every version that it
-/// has, tens of thousands of them (statement 26).
-const LARGEST_REQUEST: usize = 64 << 20;
 
 /// What all streams share.
 #[derive(Clone)]
@@ -34,8 +34,14 @@ pub struct Shared {
     pub control_plane: Arc<str>,
     /// Which nodes may connect.
     pub admit: Admit,
+    /// Which peers may speak for which node, where they prove who they are.
+    pub vouch: Vouch,
     /// Who hears of refusals.
     pub on_refusal: OnRefusal,
+    /// What peers have taken, and may take.
+    pub(super) room: Arc<Room>,
+    /// What was said lately of connections.
+    pub(super) lately: Arc<Lately>,
     /// The counters.
     pub stats: Arc<Stats>,
     /// The snapshots that are served.
@@ -48,13 +54,20 @@ pub struct Shared {
 #[derive(Clone)]
 pub struct Service {
     shared: Arc<Shared>,
-    peer: Arc<str>,
+    peer: Peer,
+    connection: Arc<Connection>,
+    leave: Leave,
 }
 
 impl Service {
-    /// The services for a connection from `peer`, a word for the log.
-    pub fn new(shared: Arc<Shared>, peer: impl Into<Arc<str>>) -> Self {
-        Self { shared, peer: peer.into() }
+    /// The services for a connection from `peer`, whose streams end when they are told to leave.
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        peer: Peer,
+        connection: Arc<Connection>,
+        leave: Leave,
+    ) -> Self {
+        Self { shared, peer, connection, leave }
     }
 
     /// Answers a request; the answer begins at once and goes on as long as the stream.
@@ -79,10 +92,18 @@ impl Service {
             let path = request.uri().path();
             return Status::unimplemented(format!("no such method: {path}")).into_http();
         };
+        let seat = match self.connection.stream() {
+            Ok(seat) => seat,
+            Err(reason) => return self.refuse(reason).into_http(),
+        };
         let session = Session::new(protocol, only, self.shared.admit.clone());
         let body = match protocol {
-            Protocol::Sotw => self.live::<SotwRequest, B>(session, request.into_body()).body(),
-            Protocol::Delta => self.live::<DeltaRequest, B>(session, request.into_body()).body(),
+            Protocol::Sotw => {
+                self.live::<SotwRequest, B>(session, seat, request.into_body()).body()
+            }
+            Protocol::Delta => {
+                self.live::<DeltaRequest, B>(session, seat, request.into_body()).body()
+            }
         };
         let mut response = http::Response::new(body);
         let grpc = HeaderValue::from_static("application/grpc");
@@ -90,23 +111,38 @@ impl Service {
         response
     }
 
-    fn live<R, B>(&self, session: Session, body: B) -> Live<R>
+    /// Counts a refusal, and says it.
+    fn refuse(&self, reason: Reason) -> Status {
+        self.shared.stats.refused.add(reason);
+        let words = reason.words(&self.shared.room.limits);
+        tracing::info!(peer = %self.peer.word, "stream refused: {words}");
+        reason.status(&self.shared.room.limits)
+    }
+
+    fn live<R, B>(&self, session: Session, seat: StreamSeat, body: B) -> Live<R>
     where
         R: prost::Message + Default + Into<Request> + 'static,
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         // Most requests are a nonce and no more.
-        let decoder = ProstDecoder::<R>::new(BufferSettings::new(1024, 32 * 1024));
+        let inner = ProstDecoder::<R>::new(BufferSettings::new(1024, 32 * 1024));
+        let (limits, service) = (self.shared.room.limits.clone(), self.clone());
+        let largest = limits.request;
+        let refused = Box::new(move |reason| service.refuse(reason));
+        let decoder = Counted { inner, limits, refused };
+        let body = Metered::new(body, self.connection.clone());
         Live {
             session,
-            requests: Streaming::new_request(decoder, body, None, Some(LARGEST_REQUEST)),
+            requests: Streaming::new_request(decoder, body, None, Some(largest)),
             snapshots: self.shared.snapshots.clone(),
-            stop: self.shared.stop.clone(),
+            leave: self.leave.clone(),
+            gate: Gate::new(&self.peer, &self.shared.vouch),
+            seat,
             stats: self.shared.stats.clone(),
             on_refusal: self.shared.on_refusal.clone(),
             control_plane: self.shared.control_plane.clone(),
-            peer: self.peer.clone(),
+            peer: self.peer.word.clone(),
             out: VecDeque::new(),
             ended: false,
             standing: None,

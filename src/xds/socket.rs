@@ -1,14 +1,14 @@
 //! A Unix socket at a path: taken over from a process that is gone, and never from one that lives.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use tokio::net::{UnixListener, UnixStream};
 
-/// Who may connect is decided by the folder. Sidecars run as a user of their own (1337), so that
-/// the socket itself is open to all.
-const MODE: u32 = 0o666;
+/// How many connections may wait to be accepted, as of the standard library.
+const BACKLOG: i32 = 4096;
 
 /// Why a Unix socket cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +48,9 @@ pub struct Socket {
 impl Socket {
     /// Binds a path; its folder is created if missing, which is said, since a path that was
     /// misspelled would make one too.
-    pub async fn bind(path: &Path) -> Result<Self, SocketError> {
+    ///
+    /// Who may connect is decided by its mode (to write is to connect) and by the folder.
+    pub async fn bind(path: &Path, mode: u32) -> Result<Self, SocketError> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             let missing = !folder.exists();
             std::fs::create_dir_all(folder)
@@ -59,12 +61,22 @@ impl Socket {
         }
         clear(path).await?;
         let failed = |source| SocketError::Bind { path: path.into(), source };
-        let listener = UnixListener::bind(path).map_err(failed)?;
-        let inode = inode(path);
-        let this = Self { listener, path: path.into(), inode };
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(MODE)).map_err(failed)?;
-        Ok(this)
+        let listener = listen(path, mode).map_err(failed)?;
+        Ok(Self { listener, path: path.into(), inode: inode(path) })
     }
+}
+
+/// Nobody can connect before the mode is set: until it listens, a socket refuses everybody.
+fn listen(path: &Path, mode: u32) -> io::Result<UnixListener> {
+    let socket = socket2::Socket::new(socket2::Domain::UNIX, socket2::Type::STREAM, None)?;
+    socket.bind(&socket2::SockAddr::unix(path)?)?;
+    let set = std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode));
+    if let Err(error) = set.and_then(|()| socket.listen(BACKLOG)) {
+        let _ = std::fs::remove_file(path);
+        return Err(error);
+    }
+    socket.set_nonblocking(true)?;
+    UnixListener::from_std(OwnedFd::from(socket).into())
 }
 
 impl Drop for Socket {
@@ -101,22 +113,24 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
 
+    const MODE: u32 = 0o640;
+
     #[tokio::test]
     async fn a_socket_goes_with_its_process_and_is_taken_over_from_a_dead_one() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new/xds.sock");
-        let socket = Socket::bind(&path).await.unwrap();
+        let socket = Socket::bind(&path, MODE).await.unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, MODE);
-        assert!(matches!(Socket::bind(&path).await, Err(SocketError::Busy(_))));
+        assert!(matches!(Socket::bind(&path, MODE).await, Err(SocketError::Busy(_))));
         drop(socket);
         assert!(!path.exists());
         // A process that is killed leaves its file.
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
         assert!(path.exists());
-        let socket = Socket::bind(&path).await.unwrap();
+        let socket = Socket::bind(&path, MODE).await.unwrap();
         // One that was replaced leaves the file of its successor.
         std::fs::remove_file(&path).unwrap();
-        let other = Socket::bind(&path).await.unwrap();
+        let other = Socket::bind(&path, MODE).await.unwrap();
         drop(socket);
         assert!(path.exists());
         drop(other);
@@ -127,10 +141,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("xds.sock");
         std::fs::write(&path, "precious").unwrap();
-        assert!(matches!(Socket::bind(&path).await, Err(SocketError::NoSocket(_))));
-        assert!(matches!(Socket::bind(&path.join("under")).await, Err(SocketError::Folder { .. })));
+        assert!(matches!(Socket::bind(&path, MODE).await, Err(SocketError::NoSocket(_))));
+        assert!(matches!(
+            Socket::bind(&path.join("under"), MODE).await,
+            Err(SocketError::Folder { .. })
+        ));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
         let long = folder.path().join("x".repeat(120));
-        assert!(matches!(Socket::bind(&long).await, Err(SocketError::Bind { .. })));
+        assert!(matches!(Socket::bind(&long, MODE).await, Err(SocketError::Bind { .. })));
     }
 }

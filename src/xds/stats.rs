@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::Kind;
+use super::limits::Counts;
 
 /// Counters by type, in the order of [`Kind::ALL`].
 #[derive(Debug, Default)]
@@ -44,6 +45,10 @@ pub struct Stats {
     pub unknown_types: AtomicU64,
     /// Streams that were refused for their node id.
     pub refused_nodes: AtomicU64,
+    /// What was refused for another reason: connections, streams and requests.
+    pub refused: Counts,
+    /// Connections that were ended for their age.
+    pub aged: AtomicU64,
 }
 
 /// Counts something as open until it is dropped, on every way out.

@@ -17,12 +17,14 @@ use futures::FutureExt;
 use http::{HeaderMap, HeaderValue};
 use http_body::Frame;
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 use tonic::{Status, Streaming};
 
 use super::Snapshot;
 use super::encode::Encoder;
 use super::heard::{Fault, Heard, OnRefusal, Refusal};
+use super::leave::Leave;
+use super::limits::{Reason, StreamSeat};
+use super::peer::Gate;
 use super::request::Request;
 use super::session::{Session, Standing};
 use super::stats::{Open, Stats};
@@ -35,7 +37,9 @@ pub(super) struct Live<R> {
     pub(super) session: Session,
     pub(super) requests: Streaming<R>,
     pub(super) snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
-    pub(super) stop: CancellationToken,
+    pub(super) leave: Leave,
+    pub(super) gate: Gate,
+    pub(super) seat: StreamSeat,
     pub(super) stats: Arc<Stats>,
     pub(super) on_refusal: OnRefusal,
     pub(super) control_plane: Arc<str>,
@@ -117,7 +121,7 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
         };
         tokio::select! {
             biased;
-            () = self.stop.cancelled() => return Err(Status::unavailable("shutting down")),
+            status = self.leave.ended() => return Err(status),
             request = self.requests.message() => {
                 self.heard(request)?;
                 // A client that connects again sends all its requests at once.
@@ -134,6 +138,12 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
             () = sleep => {}
         }
         let newest = self.snapshots.borrow_and_update().clone();
+        // Before anything is decided on it: the next answer may be the first.
+        self.gate.check(self.session.node(), newest.as_deref()).map_err(|status| {
+            tracing::info!(node = self.session.node(), peer = %self.peer, "stream refused: {}", status.message());
+            self.stats.refused.add(Reason::Identity);
+            status
+        })?;
         if let Some(newest) = newest {
             self.session.snapshot(newest);
         }
@@ -169,7 +179,12 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
         self.stats.requests.fetch_add(1, Relaxed);
         let url = request.type_url.clone();
         tracing::trace!(node = self.session.node(), kind = url, nonce = request.nonce, "request");
-        match self.session.request(request, Instant::now()) {
+        let heard = self.session.request(request, Instant::now());
+        if let Err(reason) = self.seat.names(self.session.names()) {
+            tracing::info!(node = self.session.node(), peer = %self.peer, "stream refused: too many names");
+            return Err(self.seat.refuse(reason));
+        }
+        match heard {
             Ok(Heard::Fine) => Ok(()),
             Ok(Heard::Refused(refusal)) => {
                 self.stats.nacks.add(refusal.kind, 1);

@@ -2,17 +2,9 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use crate::leader::Boot;
-
-/// Seconds since 1970, as in certificates.
-pub type Unix = u64;
-
-/// What time it is by our own clock.
-pub fn unix_now() -> Unix {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
-}
+pub use crate::tls::{Unix, unix_now};
 
 /// A certificate, DER. It is what tells authorities apart.
 pub type Der = Arc<[u8]>;

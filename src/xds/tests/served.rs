@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tonic::transport::{Channel, Endpoint};
 
-use super::super::{Listener, Server, Stats, Store};
+use super::super::{Listener, Server, Stats, Store, Tls};
 use super::world::{NODE, World};
 
 pub const PLANE: &str = "aether/test";
@@ -38,19 +38,33 @@ pub struct Served {
 
 impl Served {
     pub async fn start(world: &mut World, unix: bool) -> Self {
+        Self::start_with(world, unix, None, |server| server).await
+    }
+
+    /// With TLS, or with other settings than the default ones.
+    pub async fn start_with(
+        world: &mut World,
+        unix: bool,
+        tls: Option<Tls>,
+        set: impl FnOnce(Server) -> Server,
+    ) -> Self {
         let store = Store::default();
         world.publish(&store);
         let admit = Arc::new(|id: &str| {
             assert_ne!(id, "panic");
             if id.starts_with("pod/") { Ok(()) } else { Err("say pod/<namespace>/<name>".into()) }
         });
-        let server = Server::new(&store, PLANE, admit);
+        let server = set(Server::new(&store, PLANE, admit));
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("xds.sock");
         let (listener, address) = if unix {
-            (Listener::unix(&path).await.unwrap(), path.to_str().unwrap().to_string())
+            (Listener::unix(&path, 0o600).await.unwrap(), path.to_str().unwrap().to_string())
         } else {
-            let listener = Listener::tcp("127.0.0.1:0".parse().unwrap()).await.unwrap();
+            let any = "127.0.0.1:0".parse().unwrap();
+            let listener = match tls {
+                Some(tls) => Listener::tls(any, tls).await.unwrap(),
+                None => Listener::tcp(any).await.unwrap(),
+            };
             let address = listener.address().unwrap();
             (listener, format!("http://{address}"))
         };
@@ -60,6 +74,11 @@ impl Served {
             let _ = stopped.await;
         }));
         Self { store, stats, address, stop, task, _folder: folder }
+    }
+
+    /// Its TCP address.
+    pub fn address(&self) -> std::net::SocketAddr {
+        self.address.strip_prefix("http://").unwrap().parse().unwrap()
     }
 
     /// A new connection.

@@ -23,6 +23,8 @@ pub struct World {
     pub entries: BTreeMap<Kind, BTreeMap<Arc<str>, Entry>>,
     pub tables: BTreeMap<Kind, Arc<Table>>,
     pub without_node: bool,
+    /// Who the node has to be.
+    pub identity: Option<Arc<str>>,
 }
 
 impl World {
@@ -77,8 +79,12 @@ impl World {
         }
         let layers =
             self.tables.iter().map(|(kind, table)| (*kind, vec![Layer::plain(table.clone())]));
-        let spec =
-            NodeSpec { group: "all".into(), identity: None, lenses: Vec::new(), own: Vec::new() };
+        let spec = NodeSpec {
+            group: "all".into(),
+            identity: self.identity.clone(),
+            lenses: Vec::new(),
+            own: Vec::new(),
+        };
         let node = (Arc::from(NODE), Arc::new(spec));
         let nodes: BTreeMap<_, _> = (!self.without_node).then_some(node).into_iter().collect();
         Arc::new(Snapshot {

@@ -7,7 +7,7 @@ use rustls::pki_types::CertificateDer;
 use tempfile::TempDir;
 
 use super::*;
-use crate::admission::certs::files::{Files, PairError};
+use crate::admission::certs::files::{self, Files, PairError};
 use crate::health::{Health, State};
 
 /// A pair, PEM.
@@ -41,7 +41,7 @@ impl Mounted {
 
     fn files(&self) -> Files {
         let path = |name: &str| self.folder.path().join(name);
-        Files { certificate: path("tls.crt"), key: path("tls.key") }
+        files::files(path("tls.crt"), path("tls.key"))
     }
 
     fn put(&mut self, certificate: &str, key: &str) {
@@ -84,7 +84,7 @@ fn a_pair_that_cannot_be_presented_is_refused_with_the_file_and_the_reason() {
     mounted.put(&expired.certificate, &expired.key);
     let error = mounted.files().read(unix_now()).unwrap_err();
     assert!(matches!(error, PairError::Expired { .. }), "{error}");
-    let error = Files { certificate: "/nowhere/a".into(), key: "/nowhere/b".into() };
+    let error = files::files("/nowhere/a".into(), "/nowhere/b".into());
     assert!(error.read(unix_now()).unwrap_err().to_string().contains("/nowhere/a"));
 }
 
@@ -96,9 +96,10 @@ async fn a_new_pair_is_taken_and_a_broken_one_is_not() {
     let (slot, health, metrics) =
         (Arc::new(Slot::default()), Health::default(), Metrics::default());
     let part = health.apart("webhook");
-    let files = mounted.files();
-    let read = files.read(unix_now()).unwrap();
-    let following = tokio::spawn(files.follow(read, slot.clone(), part.clone(), metrics.clone()));
+    let pair = mounted.files();
+    let read = pair.read(unix_now()).unwrap();
+    let follow = files::follow(pair, read, slot.clone(), part.clone(), metrics.clone());
+    let following = tokio::spawn(follow);
     let presents = async |made: &Made, state: fn(&State) -> bool| {
         let begun = Instant::now();
         loop {

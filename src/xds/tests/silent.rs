@@ -1,0 +1,84 @@
+//! Clients that open, subscribe and vanish without a word.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use bytes::Bytes;
+use envoy_types::pb::envoy::service::discovery::v3::DeltaDiscoveryRequest;
+use futures::StreamExt;
+use http_body::Frame;
+use http_body_util::{BodyExt, StreamBody};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use prost::Message;
+use tokio::io::DuplexStream;
+
+use super::super::connection::serve;
+use super::super::peer::Peer;
+use super::super::{Server, Store};
+use super::wire::{subscribe, world};
+use super::world::CDS;
+
+const CLIENTS: usize = 5_000;
+
+/// A client that has its first answer. What it returns must be kept: dropped, it says goodbye.
+async fn client(io: DuplexStream) -> impl Sized {
+    let io = TokioIo::new(io);
+    let handshake =
+        hyper::client::conn::http2::Builder::new(TokioExecutor::new()).handshake(io).await;
+    let (mut send, connection) = handshake.unwrap();
+    let mut connection = Box::pin(connection);
+    let message: DeltaDiscoveryRequest = subscribe(CDS, &[]);
+    let mut body = vec![0];
+    body.extend(u32::try_from(message.encoded_len()).unwrap().to_be_bytes());
+    message.encode(&mut body).unwrap();
+    // The stream stays open: a body that comes to no end.
+    let body = StreamBody::new(
+        futures::stream::iter([Ok::<_, std::io::Error>(Frame::data(Bytes::from(body)))])
+            .chain(futures::stream::pending()),
+    );
+    let request = http::Request::post(
+        "http://a/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources",
+    );
+    let request = request.header("content-type", "application/grpc").body(body).unwrap();
+    let ask = async {
+        let mut response = send.send_request(request).await.unwrap();
+        let frame = response.body_mut().frame().await.unwrap().unwrap();
+        assert!(frame.data_ref().is_some_and(|data| !data.is_empty()));
+        response
+    };
+    let response = tokio::select! {
+        response = ask => response,
+        ended = connection.as_mut() => panic!("{ended:?}"),
+    };
+    (connection, send, response)
+}
+
+#[tokio::test(start_paused = true)]
+async fn s25_five_thousand_that_vanish_without_a_word_leave_nothing() {
+    let store = Store::default();
+    world().publish(&store);
+    let server = Server::new(&store, "aether/test", Arc::new(|_| Ok(())));
+    let shared = server.shared();
+    let before = Arc::strong_count(&shared);
+    let tasks = tokio_util::task::TaskTracker::new();
+    let mut clients = Vec::with_capacity(CLIENTS);
+    for _ in 0..CLIENTS {
+        let (ours, theirs) = tokio::io::duplex(64 << 10);
+        let seat = shared.room.connection(None).unwrap();
+        let peer = Peer { word: "silent".into(), proven: None };
+        tasks.spawn(serve(theirs, peer, seat, None, shared.clone(), Duration::ZERO));
+        clients.push(client(ours).await);
+    }
+    let stats = server.stats();
+    let open = || (stats.connections.load(Relaxed), stats.streams.load(Relaxed));
+    assert_eq!(open(), (CLIENTS as u64, CLIENTS as u64));
+    // From now on nobody looks at their connections, which stay open. They are asked whether they
+    // live after 30 s, and given up after ten more.
+    tokio::time::sleep(Duration::from_secs(75)).await;
+    assert_eq!(open(), (0, 0));
+    tasks.close();
+    tasks.wait().await;
+    assert_eq!(Arc::strong_count(&shared), before, "nothing refers to what they had");
+    drop(clients);
+}
