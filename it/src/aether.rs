@@ -34,7 +34,8 @@ pub struct Aether {
 }
 
 impl Aether {
-    /// Starts it with `--manifests`, `--xds-socket` and `--xds-address` (the node's, port 18000), and these options.
+    /// Starts it with `--manifests`, `--xds-socket` and `--xds-address` (the node's, port 18000), and these options. It
+    /// serves plain text unless they say otherwise.
     pub fn start(net: &Net, manifests: &Path, options: &[&str]) -> Result<Self> {
         let folder = places::folder()?;
         let socket = folder.path().join("xds.sock");
@@ -42,8 +43,10 @@ impl Aether {
         args.push(manifests.display().to_string());
         args.extend(["--xds-socket".to_owned(), socket.display().to_string()]);
         args.extend(["--xds-address".to_owned(), Self::tcp().to_string()]);
-        // The pods' own network is closed, and TLS is another test's.
-        args.push("--xds-insecure".to_owned());
+        // The pods' own network is closed.
+        if !options.contains(&"--xds-tls-cert") {
+            args.push("--xds-insecure".to_owned());
+        }
         args.extend(options.iter().map(|&option| option.to_owned()));
         let program = places::program("aether")?;
         let mut spec = Spec::new(&program, args, &folder.path().join("aether.log"));

@@ -191,6 +191,46 @@ fn a_server_by_name_is_resolved_by_envoy() {
 }
 
 #[test]
+fn a_bootstrap_with_tls_follows_files_and_expects_the_server() {
+    let files = "--xds-client-cert /id/tls.crt --xds-client-key /id/tls.key \
+                 --xds-server-ca /id/ca.crt --xds-secrets-folder /run/secrets";
+    let socket = |options: &str| {
+        let line = format!("bootstrap --node pod/shop/web {files} {options}");
+        bootstrap(&line)["static_resources"]["clusters"][0]["transport_socket"].clone()
+    };
+    let tls = socket("--xds-address aether.mesh.svc:18000");
+    assert_eq!(tls["name"], "envoy.transport_sockets.tls");
+    let config = &tls["typed_config"];
+    assert_eq!(config["sni"], "aether.mesh.svc");
+    let common = &config["common_tls_context"];
+    assert_eq!(common["alpn_protocols"], serde_json::json!(["h2"]));
+    let sds = &common["tls_certificate_sds_secret_configs"][0];
+    let path = &sds["sds_config"]["path_config_source"]["path"];
+    assert_eq!(path, "/run/secrets/xds_certificate.json");
+    let expected = |tls: &Value| {
+        let context = &tls["typed_config"]["common_tls_context"]["combined_validation_context"];
+        let names = &context["default_validation_context"]["match_typed_subject_alt_names"];
+        (names[0]["san_type"].clone(), names[0]["matcher"]["exact"].clone())
+    };
+    assert_eq!(expected(&tls), ("DNS".into(), "aether.mesh.svc".into()));
+    let ip = socket("--xds-address [fd00::1]:18000");
+    assert_eq!(expected(&ip), ("IP_ADDRESS".into(), "fd00::1".into()));
+    let id = socket("--xds-address 10.0.0.1:1 --xds-server-id spiffe://td/ns/mesh/sa/aether");
+    assert_eq!(expected(&id), ("URI".into(), "spiffe://td/ns/mesh/sa/aether".into()));
+    for wrong in [
+        "--xds-address 10.0.0.1:1 --xds-client-cert /a",
+        "--xds-address 10.0.0.1:1 --xds-server-id spiffe://td/a",
+        &format!("--xds-socket /run/x.sock {files}"),
+        &format!("--xds-address 10.0.0.1:1 {}", files.replace("/id/tls.key", "/other/tls.key")),
+        &format!("--xds-address 10.0.0.1:1 {}", files.replace("/id/ca.crt", "ca.crt")),
+    ] {
+        let line = format!("bootstrap --node pod/shop/web {wrong}");
+        let Command::Bootstrap(command) = parse(&line).unwrap().command else { panic!() };
+        assert!(command.bootstrap().unwrap_err().to_string().contains("--xds-"), "{line}");
+    }
+}
+
+#[test]
 fn admin_can_be_elsewhere_or_off() {
     let json = bootstrap("bootstrap --node pod/shop/web --admin-socket /run/a.sock");
     assert_eq!(json["admin"]["address"]["pipe"]["path"], "/run/a.sock");

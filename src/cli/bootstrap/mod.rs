@@ -4,6 +4,7 @@
 //! equal.
 
 mod server;
+mod tls;
 
 use std::path::{Path, PathBuf};
 
@@ -52,6 +53,9 @@ pub struct Bootstrap {
     protocol: Protocol,
 
     #[command(flatten)]
+    tls: tls::ClientTls,
+
+    #[command(flatten)]
     admin: AdminSocket,
 }
 
@@ -81,13 +85,16 @@ pub struct AdminSocket {
 /// Where Envoy finds us.
 enum Server {
     Unix(PathBuf),
-    Tcp(HostPort),
+    Tcp(HostPort, Option<tls::Secured>),
 }
 
 impl Bootstrap {
     /// Prints it.
     pub fn run(&self) -> Result<()> {
         let bootstrap = self.bootstrap()?.encode_to_vec();
+        if let Some(secured) = self.tls.options()? {
+            secured.write()?;
+        }
         super::print(&descriptors::to_json("envoy.config.bootstrap.v3.Bootstrap", &bootstrap)?)
     }
 
@@ -106,7 +113,7 @@ impl Bootstrap {
                     "--xds-address is one to listen on: name the one to connect to, as 127.0.0.1:18000"
                 ))
             }
-            (_, Some(Reach::At(address))) => Server::Tcp(address.clone()),
+            (_, Some(Reach::At(address))) => Server::Tcp(address.clone(), self.tls.options()?),
             (None, Some(Reach::Off) | None) => Server::Unix(DEFAULT_SOCKET.into()),
             (Some(Socket::Off), Some(Reach::Off) | None) => {
                 anyhow::bail!(WrongOptions(
@@ -114,6 +121,11 @@ impl Bootstrap {
                 ))
             }
         };
+        if matches!(server, Server::Unix(_)) && self.tls.options()?.is_some() {
+            anyhow::bail!(WrongOptions(
+                "--xds-client-cert is for TCP, and the Unix socket is preferred: name the server with --xds-address, and no --xds-socket"
+            ));
+        }
         Ok(envoy::Bootstrap {
             node: Some(node(&self.node)),
             admin: self.admin.admin()?,

@@ -75,7 +75,7 @@ pub(super) fn cluster(server: &Server) -> Result<Cluster> {
             let pipe = core::Pipe { path: utf8(path)?, mode: 0 };
             (DiscoveryType::Static, address::Address::Pipe(pipe))
         }
-        Server::Tcp(HostPort { host, port }) => {
+        Server::Tcp(HostPort { host, port }, _) => {
             let socket = core::SocketAddress {
                 address: host.to_string(),
                 port_specifier: Some(PortSpecifier::PortValue((*port).into())),
@@ -88,7 +88,11 @@ pub(super) fn cluster(server: &Server) -> Result<Cluster> {
             (kind, address::Address::SocketAddress(socket))
         }
     };
-    let tcp = matches!(server, Server::Tcp(_));
+    let tcp = matches!(server, Server::Tcp(..));
+    let transport_socket = match server {
+        Server::Tcp(HostPort { host, .. }, Some(secured)) => Some(secured.socket(host)?),
+        _ => None,
+    };
     let options = HashMap::from([(HTTP_OPTIONS.to_owned(), http2()?)]);
     Ok(Cluster {
         name: XDS_CLUSTER.to_owned(),
@@ -96,6 +100,7 @@ pub(super) fn cluster(server: &Server) -> Result<Cluster> {
         cluster_discovery_type: Some(ClusterDiscoveryType::Type(kind.into())),
         load_assignment: Some(only(address)),
         typed_extension_protocol_options: options,
+        transport_socket,
         upstream_connection_options: tcp.then(tcp_keepalive),
         ..Cluster::default()
     })
