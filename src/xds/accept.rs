@@ -10,7 +10,7 @@ use tokio_util::task::TaskTracker;
 use super::connection::serve;
 use super::goodbye::{Code, goodbye};
 use super::handshake::{Failed, handshake};
-use super::limits::{Connection, Reason};
+use super::limits::{Connection, Denial};
 use super::listen::Listener;
 use super::peer::{Peer, Tls};
 use super::service::Shared;
@@ -76,14 +76,14 @@ fn quick(stream: &TcpStream) {
 }
 
 /// A connection's part of the room; a refusal is counted and said.
-fn seat(shared: &Arc<Shared>, from: Option<SocketAddr>) -> Result<Arc<Connection>, Reason> {
+fn seat(shared: &Arc<Shared>, from: Option<SocketAddr>) -> Result<Arc<Connection>, Denial> {
     shared.room.connection(from.map(|from| from.ip())).inspect_err(|reason| {
         tell(shared, from, *reason, &reason.words(&shared.room.limits));
     })
 }
 
 /// Counts a refusal, and says it where it is news.
-fn tell(shared: &Shared, from: Option<SocketAddr>, reason: Reason, words: &str) {
+fn tell(shared: &Shared, from: Option<SocketAddr>, reason: Denial, words: &str) {
     shared.stats.refused.add(reason);
     let peer = from.map_or_else(|| "unix".to_owned(), |from| from.to_string());
     let address = from.map(|from| from.ip());
@@ -119,12 +119,12 @@ async fn secured(
         }
         Some(Err(Failed::Gone)) => return,
         Some(Err(Failed::PlainText(stream))) => {
-            let words = Reason::PlainText.words(limits);
-            tell(&shared, Some(from), Reason::PlainText, &words);
+            let words = Denial::PlainText.words(limits);
+            tell(&shared, Some(from), Denial::PlainText, &words);
             return goodbye(stream, Code::InadequateSecurity, &words).await;
         }
         Some(Err(Failed::Handshake(words))) => words,
         None => format!("no handshake came to its end within {:?}", limits.first),
     };
-    tell(&shared, Some(from), Reason::Handshake, &words);
+    tell(&shared, Some(from), Denial::Handshake, &words);
 }

@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::sleep;
 
 use super::leave::{Leave, Why, about, within};
-use super::limits::{Connection, Reason};
+use super::limits::{Connection, Denial};
 use super::peer::Peer;
 use super::server::LAST;
 use super::service::{Service, Shared};
@@ -69,7 +69,7 @@ pub(super) async fn serve<I>(
             () = first.as_mut(), if begins => {
                 begins = false;
                 if !seat.opened() {
-                    shared.stats.refused.add(Reason::First);
+                    shared.stats.refused.add(Denial::First);
                     tracing::debug!(peer = %word, "the connection has no stream, and is cut");
                     return;
                 }

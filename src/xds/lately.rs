@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::limits::Reason;
+use super::limits::Denial;
 
 /// How long.
 const LATELY: Duration = Duration::from_mins(1);
@@ -18,7 +18,7 @@ pub(super) struct Lately(Mutex<HashMap<(Option<IpAddr>, &'static str), Instant>>
 
 impl Lately {
     /// Whether this is news.
-    pub(super) fn is_news(&self, peer: Option<IpAddr>, reason: Reason, now: Instant) -> bool {
+    pub(super) fn is_news(&self, peer: Option<IpAddr>, reason: Denial, now: Instant) -> bool {
         let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if said.len() >= MOST {
             said.retain(|_, at| now.duration_since(*at) < LATELY);
@@ -43,13 +43,13 @@ mod tests {
     fn each_peer_and_reason_is_news_once_a_minute() {
         let (lately, now) = (Lately::default(), Instant::now());
         let peer = Some(IpAddr::from([10, 0, 0, 1]));
-        assert!(lately.is_news(peer, Reason::Handshake, now));
-        assert!(!lately.is_news(peer, Reason::Handshake, now + LATELY / 2));
-        assert!(lately.is_news(peer, Reason::PlainText, now));
-        assert!(lately.is_news(None, Reason::Handshake, now));
-        assert!(lately.is_news(peer, Reason::Handshake, now + LATELY));
+        assert!(lately.is_news(peer, Denial::Handshake, now));
+        assert!(!lately.is_news(peer, Denial::Handshake, now + LATELY / 2));
+        assert!(lately.is_news(peer, Denial::PlainText, now));
+        assert!(lately.is_news(None, Denial::Handshake, now));
+        assert!(lately.is_news(peer, Denial::Handshake, now + LATELY));
         for number in 0..2 * u32::try_from(MOST).unwrap_or_default() {
-            lately.is_news(Some(IpAddr::from(number.to_be_bytes())), Reason::First, now);
+            lately.is_news(Some(IpAddr::from(number.to_be_bytes())), Denial::First, now);
         }
         assert!(lately.0.lock().is_ok_and(|said| said.len() <= MOST));
     }

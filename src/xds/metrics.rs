@@ -12,7 +12,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
 use super::Kind;
-use super::limits::Reason;
+use super::limits::Denial;
 use super::stats::{PerKind, Stats};
 
 impl Stats {
@@ -68,7 +68,7 @@ fn counter(
 fn refused(encoder: &mut DescriptorEncoder<'_>, stats: &Stats) -> Result<(), Error> {
     let help = "Connections, streams and requests that were refused, by reason";
     let mut family = encoder.encode_descriptor("xds_refused", help, None, MetricType::Counter)?;
-    for reason in Reason::ALL {
+    for reason in Denial::ALL {
         let labels = [("reason", reason.as_str())];
         ConstCounter::new(stats.refused.get(reason)).encode(family.encode_family(&labels)?)?;
     }

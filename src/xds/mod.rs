@@ -46,7 +46,7 @@ mod view;
 
 pub use heard::{Admit, Fault, Heard, OnRefusal, Refusal};
 pub use kind::Kind;
-pub use limits::{Counts, Limits, Reason};
+pub use limits::{Counts, Denial, Limits};
 pub use listen::{ListenError, Listener};
 pub use peer::{Claim, Proven, Tls, Vouch};
 pub use request::{Protocol, Request, Wants};

@@ -18,7 +18,7 @@ use tonic_prost::ProstDecoder;
 use super::heard::{Admit, OnRefusal};
 use super::lately::Lately;
 use super::leave::Leave;
-use super::limits::{Connection, Counted, Metered, Reason, Room, StreamSeat};
+use super::limits::{Connection, Counted, Denial, Metered, Room, StreamSeat};
 use super::message::{DeltaRequest, SotwRequest};
 use super::peer::{Gate, Peer, Vouch};
 use super::request::{Protocol, Request};
@@ -112,7 +112,7 @@ impl Service {
     }
 
     /// Counts a refusal, and says it.
-    fn refuse(&self, reason: Reason) -> Status {
+    fn refuse(&self, reason: Denial) -> Status {
         self.shared.stats.refused.add(reason);
         let words = reason.words(&self.shared.room.limits);
         tracing::info!(peer = %self.peer.word, "stream refused: {words}");
@@ -138,7 +138,7 @@ impl Service {
             snapshots: self.shared.snapshots.clone(),
             leave: self.leave.clone(),
             gate: Gate::new(&self.peer, &self.shared.vouch),
-            seat,
+            place: seat,
             stats: self.shared.stats.clone(),
             on_refusal: self.shared.on_refusal.clone(),
             control_plane: self.shared.control_plane.clone(),

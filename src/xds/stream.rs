@@ -23,7 +23,7 @@ use super::Snapshot;
 use super::encode::Encoder;
 use super::heard::{Fault, Heard, OnRefusal, Refusal};
 use super::leave::Leave;
-use super::limits::{Reason, StreamSeat};
+use super::limits::{Denial, StreamSeat};
 use super::peer::Gate;
 use super::request::Request;
 use super::session::{Session, Standing};
@@ -39,7 +39,7 @@ pub(super) struct Live<R> {
     pub(super) snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
     pub(super) leave: Leave,
     pub(super) gate: Gate,
-    pub(super) seat: StreamSeat,
+    pub(super) place: StreamSeat,
     pub(super) stats: Arc<Stats>,
     pub(super) on_refusal: OnRefusal,
     pub(super) control_plane: Arc<str>,
@@ -141,7 +141,7 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
         // Before anything is decided on it: the next answer may be the first.
         self.gate.check(self.session.node(), newest.as_deref()).map_err(|status| {
             tracing::info!(node = self.session.node(), peer = %self.peer, "stream refused: {}", status.message());
-            self.stats.refused.add(Reason::Identity);
+            self.stats.refused.add(Denial::Identity);
             status
         })?;
         if let Some(newest) = newest {
@@ -180,9 +180,9 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
         let url = request.type_url.clone();
         tracing::trace!(node = self.session.node(), kind = url, nonce = request.nonce, "request");
         let heard = self.session.request(request, Instant::now());
-        if let Err(reason) = self.seat.names(self.session.names()) {
+        if let Err(reason) = self.place.names(self.session.names()) {
             tracing::info!(node = self.session.node(), peer = %self.peer, "stream refused: too many names");
-            return Err(self.seat.refuse(reason));
+            return Err(self.place.refuse(reason));
         }
         match heard {
             Ok(Heard::Fine) => Ok(()),

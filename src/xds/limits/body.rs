@@ -12,7 +12,7 @@ use http_body_util::BodyStream;
 use tokio::time::{Instant, Sleep};
 use tonic::Status;
 
-use super::Reason;
+use super::Denial;
 use super::room::{Connection, Taken};
 
 /// Up to this many bytes a request is read as it comes: it is one frame.
@@ -24,7 +24,7 @@ pub(in crate::xds) struct Metered {
     connection: Arc<Connection>,
     framing: Framing,
     /// Until when what is awaited must have come.
-    deadline: Option<(Pin<Box<Sleep>>, Reason)>,
+    deadline: Option<(Pin<Box<Sleep>>, Denial)>,
     waiting: Option<BoxFuture<'static, Option<Taken>>>,
     taken: Option<Taken>,
     /// A frame that waits for the room of the request that begins in it.
@@ -44,14 +44,14 @@ impl Metered {
             body: Box::pin(frames),
             connection,
             framing: Framing::default(),
-            deadline: Some((Box::pin(first), Reason::First)),
+            deadline: Some((Box::pin(first), Denial::First)),
             waiting: None,
             taken: None,
             held: None,
         }
     }
 
-    fn refuse(&self, reason: Reason) -> Status {
+    fn refuse(&self, reason: Denial) -> Status {
         let room = &self.connection.room;
         room.stats.refused.add(reason);
         reason.status(&room.limits)
@@ -65,16 +65,16 @@ impl Metered {
         let largest = self.connection.room.limits.request;
         let begun = self.framing.feed(data.clone());
         if self.framing.largest > largest {
-            return Err(self.refuse(Reason::Size));
+            return Err(self.refuse(Denial::Size));
         }
         if self.framing.between() {
             self.deadline = None;
             return Ok(());
         }
         let slow = self.connection.room.limits.slow;
-        let first = self.deadline.as_ref().is_some_and(|(_, why)| *why == Reason::First);
+        let first = self.deadline.as_ref().is_some_and(|(_, why)| *why == Denial::First);
         if begun || first || self.deadline.is_none() {
-            self.deadline = Some((Box::pin(tokio::time::sleep(slow)), Reason::Slow));
+            self.deadline = Some((Box::pin(tokio::time::sleep(slow)), Denial::Slow));
         }
         if begun && self.framing.length > SMALL {
             // What was there is decoded by now, or is a part of a frame.

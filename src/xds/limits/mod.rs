@@ -4,8 +4,8 @@
 //! totals alone: there, one address stands for many proxies, and for nobody from outside.
 
 mod body;
+mod denial;
 mod names;
-mod reason;
 mod room;
 #[cfg(test)]
 mod tests;
@@ -14,8 +14,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 pub(super) use body::Metered;
+pub use denial::{Counts, Denial};
 pub(super) use names::Counted;
-pub use reason::{Counts, Reason};
 pub(super) use room::{Connection, Room, StreamSeat};
 
 /// The limits.

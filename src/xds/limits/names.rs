@@ -7,7 +7,7 @@ use prost::encoding::{WireType, decode_key, decode_varint};
 use tonic::Status;
 use tonic::codec::{BufferSettings, DecodeBuf, Decoder};
 
-use super::{Limits, Reason};
+use super::{Denial, Limits};
 
 /// Fields that hold a name: `resource_names` of a `DiscoveryRequest`, and `resource_names_subscribe`
 /// and `…_unsubscribe` of a `DeltaDiscoveryRequest`. What else has these numbers is as short.
@@ -19,7 +19,7 @@ const VERSIONS: u32 = 5;
 pub(in crate::xds) struct Counted<D> {
     pub(in crate::xds) inner: D,
     pub(in crate::xds) limits: Limits,
-    pub(in crate::xds) refused: Box<dyn Fn(Reason) -> Status + Send + Sync>,
+    pub(in crate::xds) refused: Box<dyn Fn(Denial) -> Status + Send + Sync>,
 }
 
 impl<D: Decoder<Error = Status>> Decoder for Counted<D> {
@@ -40,7 +40,7 @@ impl<D: Decoder<Error = Status>> Decoder for Counted<D> {
 }
 
 /// Goes through the fields of a message, not into them. What cannot be read is left to the decoder.
-fn check(mut message: &[u8], limits: &Limits) -> Result<(), Reason> {
+fn check(mut message: &[u8], limits: &Limits) -> Result<(), Denial> {
     let mut fields = 0_usize;
     while message.has_remaining() {
         let Ok((tag, wire)) = decode_key(&mut message) else { return Ok(()) };
@@ -61,13 +61,13 @@ fn check(mut message: &[u8], limits: &Limits) -> Result<(), Reason> {
             _ => usize::MAX,
         };
         if length > most {
-            return Err(Reason::Name);
+            return Err(Denial::Name);
         }
         message.advance(length);
         fields += 1;
         // A few fields are no names.
         if fields > limits.names.saturating_add(8) {
-            return Err(Reason::Names);
+            return Err(Denial::Names);
         }
     }
     Ok(())

@@ -10,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{Limits, Reason};
+use super::{Denial, Limits};
 use crate::xds::stats::Stats;
 
 /// How much longer than a request may take its connection has, where nobody reads what it is told.
@@ -53,19 +53,19 @@ impl Room {
     pub(in crate::xds) fn connection(
         self: &Arc<Self>,
         address: Option<IpAddr>,
-    ) -> Result<Arc<Connection>, Reason> {
+    ) -> Result<Arc<Connection>, Denial> {
         let key = address.and_then(|address| self.limits.key(address));
         let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
         // All that changes these numbers up is under this lock.
         if self.connections.load(Relaxed) >= self.limits.connections {
-            return Err(Reason::Connections);
+            return Err(Denial::Connections);
         }
         let peer = match key {
             Some(key) => peers.entry(key).or_insert_with(|| self.peer()).clone(),
             None => self.peer(),
         };
         if key.is_some() && peer.connections.load(Relaxed) >= self.limits.peer_connections {
-            return Err(Reason::PeerConnections);
+            return Err(Denial::PeerConnections);
         }
         self.connections.fetch_add(1, Relaxed);
         peer.connections.fetch_add(1, Relaxed);
@@ -108,12 +108,12 @@ pub(in crate::xds) struct Connection {
 
 impl Connection {
     /// A stream on it.
-    pub(in crate::xds) fn stream(self: &Arc<Self>) -> Result<StreamSeat, Reason> {
+    pub(in crate::xds) fn stream(self: &Arc<Self>) -> Result<StreamSeat, Denial> {
         self.opened.store(true, Relaxed);
         let seat = StreamSeat { connection: self.clone(), names: 0 };
         let before = self.peer.streams.fetch_add(1, Relaxed);
         if self.key.is_some() && before >= self.room.limits.peer_streams {
-            return Err(Reason::PeerStreams);
+            return Err(Denial::PeerStreams);
         }
         Ok(seat)
     }
@@ -166,23 +166,23 @@ pub(in crate::xds) struct StreamSeat {
 
 impl StreamSeat {
     /// The stream has subscribed to so many names now.
-    pub(in crate::xds) fn names(&mut self, names: usize) -> Result<(), Reason> {
+    pub(in crate::xds) fn names(&mut self, names: usize) -> Result<(), Denial> {
         let (limits, of_peer) = (&self.connection.room.limits, &self.connection.peer.names);
         let before = std::mem::replace(&mut self.names, names);
         let more = names.saturating_sub(before);
         let sum = of_peer.fetch_add(more, Relaxed) + more;
         of_peer.fetch_sub(before.saturating_sub(names), Relaxed);
         if names > limits.names {
-            return Err(Reason::Names);
+            return Err(Denial::Names);
         }
         if more > 0 && sum > limits.peer_names {
-            return Err(Reason::PeerNames);
+            return Err(Denial::PeerNames);
         }
         Ok(())
     }
 
     /// Counts a refusal, and says it.
-    pub(in crate::xds) fn refuse(&self, reason: Reason) -> tonic::Status {
+    pub(in crate::xds) fn refuse(&self, reason: Denial) -> tonic::Status {
         self.connection.room.stats.refused.add(reason);
         reason.status(&self.connection.room.limits)
     }

@@ -26,11 +26,11 @@ fn peer(last: u8) -> Option<IpAddr> {
 fn everything_is_given_back_and_nobody_is_remembered() {
     let room = room(Limits { connections: 3, peer_connections: 2, ..Limits::default() });
     let (one, two) = (room.connection(peer(1)).unwrap(), room.connection(peer(1)).unwrap());
-    assert_eq!(room.connection(peer(1)).unwrap_err(), Reason::PeerConnections);
+    assert_eq!(room.connection(peer(1)).unwrap_err(), Denial::PeerConnections);
     let mapped = "::ffff:10.0.0.1".parse().ok();
-    assert_eq!(room.connection(mapped).unwrap_err(), Reason::PeerConnections);
+    assert_eq!(room.connection(mapped).unwrap_err(), Denial::PeerConnections);
     let other = room.connection(peer(2)).unwrap();
-    assert_eq!(room.connection(peer(3)).unwrap_err(), Reason::Connections);
+    assert_eq!(room.connection(peer(3)).unwrap_err(), Denial::Connections);
     // A refusal leaves no trace either, but for the peer's entry while it has connections.
     drop(other);
     assert_eq!(room.peers(), 2);
@@ -50,8 +50,8 @@ fn what_is_not_told_apart_is_counted_in_all() {
     let room = room(Limits { connections: 4, peer_connections: 1, ..Limits::default() });
     let local = "127.0.0.1".parse().ok();
     let held: Vec<_> = [None, None, local, local].map(|peer| room.connection(peer).unwrap()).into();
-    assert_eq!(room.connection(None).unwrap_err(), Reason::Connections);
-    assert_eq!(room.connection(peer(1)).unwrap_err(), Reason::Connections);
+    assert_eq!(room.connection(None).unwrap_err(), Denial::Connections);
+    assert_eq!(room.connection(peer(1)).unwrap_err(), Denial::Connections);
     drop(held);
     assert_eq!(room.peers(), 0);
 }
@@ -125,7 +125,7 @@ async fn a_request_comes_to_its_end_or_its_stream_does() {
     let late = next(&mut body).await.unwrap_err();
     assert_eq!(late.code(), Code::DeadlineExceeded);
     assert!(late.message().contains("within 30s"), "{late}");
-    assert_eq!(room.stats.refused.get(Reason::Slow), 1);
+    assert_eq!(room.stats.refused.get(Denial::Slow), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
 
-use super::super::{Limits, Reason};
+use super::super::{Denial, Limits};
 use super::served::Served;
 use super::wire::{subscribe, wire, world};
 use super::world::{CDS, EDS};
@@ -47,7 +47,7 @@ async fn streams_of_a_peer() {
     let refused = answered(served.channel().await).await.unwrap_err();
     assert_eq!(refused.code(), Code::ResourceExhausted);
     assert!(refused.message().contains("2 streams"), "{refused}");
-    assert_eq!(served.stats.refused.get(Reason::PeerStreams), 1);
+    assert_eq!(served.stats.refused.get(Denial::PeerStreams), 1);
     drop(two);
     let begun = Instant::now();
     while answered(served.channel().await).await.is_err() {
@@ -62,12 +62,12 @@ async fn connections_of_a_peer_and_in_all() {
     for (limits, reason, words) in [
         (
             Limits { peer_connections: 2, ..Limits::default() },
-            Reason::PeerConnections,
+            Denial::PeerConnections,
             "this address has 2 connections",
         ),
         (
             Limits { connections: 2, ..Limits::default() },
-            Reason::Connections,
+            Denial::Connections,
             "the server has 2 connections",
         ),
     ] {
@@ -97,13 +97,13 @@ async fn a_connection_has_a_stream_soon_and_a_stream_a_request() {
     let mut said = Vec::new();
     let closed = tokio::time::timeout(Duration::from_secs(5), silent.read_to_end(&mut said));
     closed.await.unwrap().unwrap();
-    assert_eq!(served.stats.refused.get(Reason::First), 1);
+    assert_eq!(served.stats.refused.get(Denial::First), 1);
 
     let (_say, mut hear) = open(served.channel().await).await.unwrap();
     let refused = hear.message().await.unwrap_err();
     assert_eq!(refused.code(), Code::DeadlineExceeded);
     assert!(refused.message().contains("no request came within 300ms"), "{refused}");
-    assert_eq!(served.stats.refused.get(Reason::First), 2);
+    assert_eq!(served.stats.refused.get(Denial::First), 2);
 
     // Once it has asked, it may be silent.
     let (_say, mut hear) = answered(served.channel().await).await.unwrap();
@@ -152,9 +152,9 @@ async fn names_in_a_request_on_a_stream_and_of_a_peer() {
     assert_eq!(told(vec![ask(vec!["x".repeat(100)])]).await.0, Ok(1));
     let (code, words) = told(vec![ask(vec!["x".repeat(101)])]).await.0.unwrap_err();
     assert!(code == Code::ResourceExhausted && words.contains("100 bytes"), "{words}");
-    assert_eq!(served.stats.refused.get(Reason::Names), 3);
-    assert_eq!(served.stats.refused.get(Reason::PeerNames), 1);
-    assert_eq!(served.stats.refused.get(Reason::Name), 1);
+    assert_eq!(served.stats.refused.get(Denial::Names), 3);
+    assert_eq!(served.stats.refused.get(Denial::PeerNames), 1);
+    assert_eq!(served.stats.refused.get(Denial::Name), 1);
 }
 
 #[tokio::test]
@@ -171,7 +171,7 @@ async fn s26_the_size_of_a_request() {
     let refused = hear.message().await.unwrap_err();
     assert_eq!(refused.code(), Code::ResourceExhausted);
     assert!(refused.message().contains("1048576 bytes"), "{refused}");
-    assert_eq!(served.stats.refused.get(Reason::Size), 1);
+    assert_eq!(served.stats.refused.get(Denial::Size), 1);
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ use tokio_rustls::TlsConnector;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
 
-use super::super::{Claim, Limits, Proven, Reason, Tls};
+use super::super::{Claim, Denial, Limits, Proven, Tls};
 use super::served::Served;
 use super::wire::{subscribe, wire, world};
 use super::world::{CDS, NODE, World};
@@ -154,7 +154,7 @@ async fn who_is_the_one_it_says_is_served_and_another_is_told_what_differs() {
         let refused = ask(channel, SOON).await.unwrap().unwrap_err();
         assert!(refused.code() == code && refused.message().contains(words), "{refused}");
     }
-    assert_eq!(served.stats.refused.get(Reason::Identity), 2);
+    assert_eq!(served.stats.refused.get(Denial::Identity), 2);
     served.quiet().await;
 }
 
@@ -208,18 +208,18 @@ async fn without_a_certificate_that_is_believed_there_is_no_connection() {
         };
         assert!(said.contains(words), "{words}: {said}");
     }
-    assert_eq!(served.stats.refused.get(Reason::Handshake), 3);
+    assert_eq!(served.stats.refused.get(Denial::Handshake), 3);
 
     let mut plain = TcpStream::connect(served.address()).await.unwrap();
     plain.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.unwrap();
     let mut said = Vec::new();
     plain.read_to_end(&mut said).await.unwrap();
     assert!(String::from_utf8_lossy(&said).contains("this address speaks TLS"), "{said:?}");
-    assert_eq!(served.stats.refused.get(Reason::PlainText), 1);
+    assert_eq!(served.stats.refused.get(Denial::PlainText), 1);
     // A probe that says nothing is nothing to speak of.
     drop(TcpStream::connect(served.address()).await.unwrap());
     served.quiet().await;
-    assert_eq!(served.stats.refused.get(Reason::Handshake), 3);
+    assert_eq!(served.stats.refused.get(Denial::Handshake), 3);
 }
 
 #[tokio::test]
@@ -234,7 +234,7 @@ async fn a_handshake_comes_to_its_end_or_is_given_up() {
         let _ = silent.read_to_end(&mut Vec::new()).await;
         assert!(begun.elapsed() < SOON);
     }
-    assert_eq!(served.stats.refused.get(Reason::Handshake), 2);
+    assert_eq!(served.stats.refused.get(Denial::Handshake), 2);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use super::Limits;
 
 /// Why a connection, a stream or a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
+pub enum Denial {
     /// Too many connections in all.
     Connections,
     /// Too many of this peer.
@@ -35,7 +35,7 @@ pub enum Reason {
     Identity,
 }
 
-impl Reason {
+impl Denial {
     /// All of them.
     pub const ALL: [Self; 12] = [
         Self::Connections,
@@ -125,18 +125,18 @@ impl Reason {
 
 /// How often each happened.
 #[derive(Debug, Default)]
-pub struct Counts([AtomicU64; Reason::ALL.len()]);
+pub struct Counts([AtomicU64; Denial::ALL.len()]);
 
 impl Counts {
-    pub(crate) fn add(&self, reason: Reason) {
-        if let Some((_, count)) = Reason::ALL.iter().zip(&self.0).find(|(r, _)| **r == reason) {
+    pub(crate) fn add(&self, reason: Denial) {
+        if let Some((_, count)) = Denial::ALL.iter().zip(&self.0).find(|(r, _)| **r == reason) {
             count.fetch_add(1, Relaxed);
         }
     }
 
     /// How often this happened.
-    pub fn get(&self, reason: Reason) -> u64 {
-        let count = Reason::ALL.iter().zip(&self.0).find(|(r, _)| **r == reason);
+    pub fn get(&self, reason: Denial) -> u64 {
+        let count = Denial::ALL.iter().zip(&self.0).find(|(r, _)| **r == reason);
         count.map_or(0, |(_, count)| count.load(Relaxed))
     }
 }
