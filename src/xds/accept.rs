@@ -87,7 +87,7 @@ fn tell(shared: &Shared, from: Option<SocketAddr>, reason: Denial, words: &str) 
     shared.stats.refused.add(reason);
     let peer = from.map_or_else(|| "unix".to_owned(), |from| from.to_string());
     let address = from.map(|from| from.ip());
-    if shared.lately.is_news(address, reason, Instant::now()) {
+    if shared.lately.is_news(address, words, Instant::now()) {
         tracing::warn!(peer, reason = reason.as_str(), "xDS connection refused: {words}");
     } else {
         tracing::debug!(peer, reason = reason.as_str(), "xDS connection refused again: {words}");

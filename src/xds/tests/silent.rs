@@ -1,7 +1,10 @@
 //! Clients that open, subscribe and vanish without a word.
 
+use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,7 +14,7 @@ use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use prost::Message;
-use tokio::io::DuplexStream;
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 
 use super::super::connection::serve;
 use super::super::peer::Peer;
@@ -21,9 +24,49 @@ use super::world::CDS;
 
 const CLIENTS: usize = 5_000;
 
+/// A connection that may fall silent: it is open, and nothing comes or goes.
+struct Line {
+    io: DuplexStream,
+    silent: Arc<AtomicBool>,
+}
+
+impl Line {
+    fn io(&mut self) -> Option<Pin<&mut DuplexStream>> {
+        (!self.silent.load(Relaxed)).then(|| Pin::new(&mut self.io))
+    }
+}
+
+impl AsyncRead for Line {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.io().map_or(Poll::Pending, |io| io.poll_read(cx, buf))
+    }
+}
+
+impl AsyncWrite for Line {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.io().map_or(Poll::Pending, |io| io.poll_write(cx, buf))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.io().map_or(Poll::Pending, |io| io.poll_flush(cx))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.io().map_or(Poll::Pending, |io| io.poll_shutdown(cx))
+    }
+}
+
 /// A client that has its first answer. What it returns must be kept: dropped, it says goodbye.
-async fn client(io: DuplexStream) -> impl Sized {
-    let io = TokioIo::new(io);
+async fn client(line: Line) -> impl Sized {
+    let io = TokioIo::new(line);
     let handshake =
         hyper::client::conn::http2::Builder::new(TokioExecutor::new()).handshake(io).await;
     let (mut send, connection) = handshake.unwrap();
@@ -63,18 +106,20 @@ async fn s25_five_thousand_that_vanish_without_a_word_leave_nothing() {
     let before = Arc::strong_count(&shared);
     let tasks = tokio_util::task::TaskTracker::new();
     let mut clients = Vec::with_capacity(CLIENTS);
+    let silent = Arc::new(AtomicBool::new(false));
     for _ in 0..CLIENTS {
         let (ours, theirs) = tokio::io::duplex(64 << 10);
         let seat = shared.room.connection(None).unwrap();
         let peer = Peer { word: "silent".into(), proven: None };
         tasks.spawn(serve(theirs, peer, seat, None, shared.clone(), Duration::ZERO));
-        clients.push(client(ours).await);
+        clients.push(client(Line { io: ours, silent: silent.clone() }).await);
     }
     let stats = server.stats();
     let open = || (stats.connections.load(Relaxed), stats.streams.load(Relaxed));
     assert_eq!(open(), (CLIENTS as u64, CLIENTS as u64));
-    // From now on nobody looks at their connections, which stay open. They are asked whether they
+    // Their connections stay open, and nothing comes of them any more. They are asked whether they
     // live after 30 s, and given up after ten more.
+    silent.store(true, Relaxed);
     tokio::time::sleep(Duration::from_secs(75)).await;
     assert_eq!(open(), (0, 0));
     tasks.close();
