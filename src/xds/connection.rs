@@ -17,10 +17,6 @@ use super::server::LAST;
 use super::service::{Service, Shared};
 use super::stats::Open;
 
-/// HTTP/2 pings: a client that is gone without a word is noticed within 40 s (statement 27).
-const PING_EVERY: Duration = Duration::from_secs(30);
-const PING_WITHIN: Duration = Duration::from_secs(10);
-
 /// How much of a request is taken in before it is read; large ones arrive in a few round trips.
 const WINDOW: u32 = 1 << 20;
 
@@ -45,8 +41,8 @@ pub(super) async fn serve<I>(
     let service = Service::new(shared.clone(), peer, seat.clone(), leave.clone());
     let mut http = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
     http.timer(TokioTimer::new())
-        .keep_alive_interval(PING_EVERY)
-        .keep_alive_timeout(PING_WITHIN)
+        .keep_alive_interval(limits.ping)
+        .keep_alive_timeout(limits.pong)
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(2 * WINDOW)
         .max_concurrent_streams(limits.connection_streams)

@@ -47,6 +47,10 @@ pub struct Limits {
     pub first: Duration,
     /// How long a request may take from its first byte to its last.
     pub slow: Duration,
+    /// How often a connection is asked by HTTP/2 whether its peer still lives (statement 27).
+    pub ping: Duration,
+    /// How long the peer has to answer.
+    pub pong: Duration,
     /// How long a connection goes on, a tenth more or less; then its streams end, and proxies
     /// connect anew. `None`: for as long as they like.
     pub age: Option<Duration>,
@@ -69,6 +73,8 @@ impl Default for Limits {
             name: 1_024,
             first: Duration::from_secs(10),
             slow: Duration::from_secs(30),
+            ping: Duration::from_secs(30),
+            pong: Duration::from_secs(10),
             age: Some(Duration::from_hours(1)),
             loopback: false,
         }

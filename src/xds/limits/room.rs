@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -12,9 +11,6 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{Denial, Limits};
 use crate::xds::stats::Stats;
-
-/// How much longer than a request may take its connection has, where nobody reads what it is told.
-const GRACE: Duration = Duration::from_secs(5);
 
 /// All the room there is.
 #[derive(Debug)]
@@ -130,7 +126,7 @@ impl Connection {
         let of_peer = self.peer.bytes.clone().acquire_many_owned(units).await.ok()?;
         let of_all = self.room.bytes.clone().acquire_many_owned(units).await.ok()?;
         // Told in good order by who reads it; one whose stream does not move on is cut.
-        let (late, cut) = (limits.slow + GRACE, self.cut.clone());
+        let (late, cut) = (limits.slow + limits.slow / 4, self.cut.clone());
         let watch = tokio::spawn(async move {
             tokio::time::sleep(late).await;
             cut.cancel();
