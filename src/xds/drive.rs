@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::order::route_configuration;
+use super::order::{self, route_configuration};
 use super::request::Protocol;
 use super::response::{PART, Response, parts};
 use super::session::Session;
@@ -42,6 +42,7 @@ impl Session {
                 out.push(self.response(None, url.into(), version, Arc::default(), removed.into()));
             }
             self.order.expire(&view, now);
+            order::leave(&mut self.subs, &view);
             let mut moved = false;
             for kind in Kind::ALL {
                 moved |= self.send(kind, &view, now, &mut out);
