@@ -1,7 +1,6 @@
 //! The names of resources, chains and lenses, as the contract fixes them.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use crate::model::{Locality, MeshNames, MeshService, PodKey, ServiceKey};
 use crate::xds::Lens;
@@ -47,6 +46,12 @@ pub fn dns_listener(pod: &PodKey) -> String {
 /// The route configuration of the pods of a namespace.
 pub fn routes_of(namespace: &str) -> String {
     format!("{ROUTES}.{namespace}")
+}
+
+/// The route configuration of a pod that lists its upstreams. No namespace holds a dot, so the name
+/// is unambiguous.
+pub fn routes_of_pod(pod: &PodKey) -> String {
+    format!("{ROUTES}.{}.{}", pod.namespace, pod.name)
 }
 
 /// A service's virtual host, below the name of the route configuration and a slash.
@@ -98,9 +103,4 @@ pub fn node_lens(node: &str) -> Lens {
 /// The lens of the proxies of a locality.
 pub fn zone_lens(locality: &Locality) -> Lens {
     format!("zone/{}/{}", locality.region, locality.zone).into()
-}
-
-/// The group of the proxies of a namespace, and the key of their listeners' stem.
-pub(super) fn stem_of(namespace: &str) -> Arc<str> {
-    format!("capture/{namespace}").into()
 }
