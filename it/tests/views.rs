@@ -117,6 +117,14 @@ impl Stage {
         .await
     }
 
+    /// What a command of `aether` prints of these objects.
+    fn says(&self, command: &[&str]) -> Result<String> {
+        let folder = self.world.path().display().to_string();
+        let output = it::aether::run(&[command, &["--manifests", &folder]].concat())?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
     /// Waits until Envoy's whole configuration holds all of some words and none of others.
     async fn holds(&self, there: &[&str], gone: &[&str]) -> Result<()> {
         it::eventually("the configuration", SOON, || async {
@@ -185,6 +193,15 @@ async fn a_list_scopes_everything_and_acts_at_once() -> Result<()> {
         .holds(&[OF_WEB, &scoped].concat(), &[OF_API, OF_LEDGER, &["cap_http.shop/"]].concat())
         .await?;
     let drained = start.elapsed();
+    let rendered = stage.says(&["render", "--node", "pod/shop/caller"])?;
+    for (words, expected) in
+        [(OF_WEB, true), (&scoped[..], true), (OF_API, false), (OF_LEDGER, false)]
+    {
+        ensure!(
+            words.iter().all(|word| rendered.contains(word) == expected),
+            "{words:?}: {rendered}"
+        );
+    }
     // Another list with that service in it, and none again.
     list(&stage.world, Some("pay/ledger, web"))?;
     stage.reaches(true, false, true).await?;
@@ -201,8 +218,10 @@ async fn a_list_scopes_everything_and_acts_at_once() -> Result<()> {
     stage.holds(&[OF_API, OF_LEDGER].concat(), OF_WEB).await?;
     ensure!(stage.resolves("web.shop.aether.internal").await?.is_empty(), "web is no name here");
     ensure!(stage.resolves("ledger.pay.aether.internal").await? == [LEDGER.parse::<IpAddr>()?]);
-    // Nobody bears this name, which is said; a wrong entry alone says nothing of the rest.
+    // Nobody bears this name: it may come, and is a warning.
     ensure!(stage.aether.log().contains("shop/ghost"), "{}", stage.aether.log());
+    let warned = stage.says(&["check"])?;
+    ensure!(warned.contains("warning Suspicious: Pod shop/caller"), "{warned}");
     list(&stage.world, Some(""))?;
     stage.reaches(false, false, false).await?;
     stage.holds(&["passthrough_original_dst"], &[OF_WEB, OF_API, OF_LEDGER].concat()).await?;
