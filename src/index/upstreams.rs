@@ -41,8 +41,9 @@ impl Missing {
                 Arc::ptr_eq(&kept.facts, facts) && !keys.iter().any(|key| listed.contains(key))
             });
             let of = kept.unwrap_or_else(|| {
-                let missing = listed.iter().filter(|key| !holders.contains_key(*key)).collect();
-                OfPod { facts: facts.clone(), found: report(facts, missing) }
+                let missing = listed.iter().filter(|key| !holders.contains_key(*key));
+                let missing: Vec<&ServiceKey> = missing.collect();
+                OfPod { facts: facts.clone(), found: report(facts, &missing) }
             });
             self.0.insert(name.clone(), of);
         }
@@ -54,7 +55,7 @@ impl Missing {
     }
 }
 
-fn report(facts: &PodFacts, missing: Vec<&ServiceKey>) -> Vec<Finding> {
+fn report(facts: &PodFacts, missing: &[&ServiceKey]) -> Vec<Finding> {
     if missing.is_empty() {
         return Vec::new();
     }

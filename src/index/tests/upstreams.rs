@@ -25,12 +25,14 @@ fn listed(projection: &Projection) -> Option<Vec<String>> {
     }
 }
 
+/// The annotation, what the pod calls (`None`: all), and how many problems there are.
+type Row<'a> = (Option<&'a str>, Option<&'a [&'a str]>, usize);
+
 #[test]
 fn the_list_is_read_entry_by_entry() {
     let long = "x".repeat(64);
     let more = (0..8).map(|n| format!("No{n}")).collect::<Vec<_>>().join(",");
-    // The annotation, what the pod calls, and how many problems there are.
-    let table: [(Option<&str>, Option<&[&str]>, usize); 18] = [
+    let table: [Row<'_>; 18] = [
         (None, None, 0),
         (Some(""), Some(&[]), 0),
         (Some(" , ,"), Some(&[]), 0),

@@ -91,7 +91,7 @@ impl Client {
     /// What was replaced is drained: route configurations that no listener names are dropped.
     pub(super) fn drain(&mut self) {
         let named = self.named(Kind::Routes);
-        self.want(Kind::Routes, named);
+        self.want(Kind::Routes, &named);
         self.settle();
     }
 
@@ -160,12 +160,12 @@ impl Client {
         self.down.extend(self.session.drive(self.now));
     }
 
-    fn want(&mut self, kind: Kind, names: BTreeSet<Arc<str>>) {
+    fn want(&mut self, kind: Kind, names: &BTreeSet<Arc<str>>) {
         let before = self.wanted.insert(kind, names.clone()).unwrap_or_default();
-        if before == names {
+        if before == *names {
             return;
         }
-        let dropped: BTreeSet<_> = before.difference(&names).cloned().collect();
+        let dropped: BTreeSet<_> = before.difference(names).cloned().collect();
         for name in &dropped {
             self.have.entry(kind).or_default().remove(name);
             if kind == Kind::Routes {
@@ -176,7 +176,7 @@ impl Client {
         }
         let (wants, nonce) = match self.protocol {
             Protocol::Sotw => {
-                (self.wants(&names, &dropped, Vec::new()), self.nonces.get(&kind).cloned())
+                (self.wants(names, &dropped, Vec::new()), self.nonces.get(&kind).cloned())
             }
             Protocol::Delta => {
                 let added = names.difference(&before).cloned().collect();
@@ -203,10 +203,10 @@ impl Client {
         }
         // The new subscriptions go before the answer, and what is replaced keeps its routes.
         let assignments = self.named(Kind::Endpoints);
-        self.want(Kind::Endpoints, assignments);
+        self.want(Kind::Endpoints, &assignments);
         let mut routes = self.wanted.get(&Kind::Routes).cloned().unwrap_or_default();
         routes.extend(self.named(Kind::Routes));
-        self.want(Kind::Routes, routes);
+        self.want(Kind::Routes, &routes);
         let names = self.wanted.get(&kind).cloned().unwrap_or_default();
         let wants = match self.protocol {
             Protocol::Sotw => self.wants(&names, &BTreeSet::new(), Vec::new()),
