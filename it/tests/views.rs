@@ -237,9 +237,10 @@ async fn in_scoped_capture_what_is_not_listed_is_no_mesh_service() -> Result<()>
         it::eventually("what is listed", SOON, move || async move {
             for (ip, name, listed) in [(WEB, "web", web), (API, "api", api)] {
                 let (status, text) = stage.get(ip, 18081, &format!("{name}.shop")).await?;
-                let right = match listed {
-                    true => status == 200 && text == name,
-                    false => status == 404 && text.contains("is no mesh service"),
+                let right = if listed {
+                    status == 200 && text == name
+                } else {
+                    status == 404 && text.contains("is no mesh service")
                 };
                 ensure!(right, "{name}: {status} {text:?}");
             }
