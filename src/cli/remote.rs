@@ -4,7 +4,6 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use clap::Args;
 use http::{Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper_util::client::legacy::Client;
@@ -19,15 +18,7 @@ const ANSWER: Duration = Duration::from_secs(30);
 /// The largest answer that is read, in bytes.
 const LARGEST: usize = 256 << 20;
 
-/// Where a running server is asked.
-#[derive(Debug, Clone, Args)]
-pub struct Remote {
-    /// The admin server of a running `aether serve`: its `--admin-address`.
-    #[arg(long, env = "AETHER_ADMIN", value_name = "URL", default_value = "http://127.0.0.1:8080")]
-    admin: AdminUrl,
-}
-
-/// The URL of an admin server.
+/// The URL of an admin server: the `--admin-address` of a running `aether serve`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdminUrl(Uri);
 
@@ -51,14 +42,13 @@ impl FromStr for AdminUrl {
     }
 }
 
-impl Remote {
+impl AdminUrl {
     /// Asks for a path, with its query if it has one, and reads the JSON of the answer.
     ///
     /// # Errors
     /// Where nothing listens there, where it is not an `aether`, or where it refuses.
     pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
-        let Self { admin: AdminUrl(admin) } = self;
-        let at = admin.to_string();
+        let at = self.0.to_string();
         let at = at.trim_end_matches('/');
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let asked = runtime.block_on(async { tokio::time::timeout(ANSWER, ask(at, path)).await });

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use jiff::Timestamp;
 
-use super::remote::Remote;
+use super::remote::AdminUrl;
 use crate::status::Nodes;
 
 /// The exit status where the server could not be asked.
@@ -25,8 +25,9 @@ pub const COULD_NOT_LOOK: u8 = 2;
 /// known, or not managed, is waiting. The status is 0, or 2 where the server could not be asked.
 #[derive(Debug, Clone, Args)]
 pub struct Status {
-    #[command(flatten)]
-    remote: Remote,
+    /// The admin server of a running `aether serve`: its `--admin-address`.
+    #[arg(long, env = "AETHER_ADMIN", value_name = "URL", default_value = "http://127.0.0.1:8080")]
+    admin: AdminUrl,
 
     /// Print JSON, with nonces, times and numbers.
     #[arg(long)]
@@ -36,7 +37,7 @@ pub struct Status {
 impl Status {
     /// Asks, and prints.
     pub fn run(&self) -> Result<ExitCode> {
-        let nodes: Nodes = self.remote.get("/nodes")?;
+        let nodes: Nodes = self.admin.get("/nodes")?;
         if self.json {
             super::print(&nodes)?;
         } else {

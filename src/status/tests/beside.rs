@@ -33,7 +33,7 @@ struct Running {
 
 async fn start() -> Running {
     let (store, serving) = (Store::default(), Serving::default());
-    let server = Server::new(&store, "aether/test", Arc::new(|_| Ok(())));
+    let server = Server::new(&store, "aether/test", Arc::new(|_: &str| Ok(())));
     let beside = services(server.clients(), store.subscribe(), &serving);
     let server = server.beside(beside);
     let listener = Listener::tcp("127.0.0.1:0".parse().unwrap()).await.unwrap();

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use envoy_types::pb::envoy::admin::v3::ClientResourceStatus;
+use envoy_types::pb::envoy::service::status::v3::client_config::GenericXdsConfig;
 use envoy_types::pb::envoy::service::status::v3::{ClientConfig, ConfigStatus};
 use prost::Message;
 use tonic::{Code, Status};
@@ -64,11 +65,12 @@ fn told(contents: bool, most: usize) -> Result<ClientConfig, Status> {
 
 #[test]
 fn s31_each_fate_has_its_status_and_the_refused_one_the_words() {
+    use ConfigStatus::{Error, NotSent, Stale, Synced};
     let told = told(true, 1 << 20).unwrap();
     assert_eq!(told.node.unwrap().id, "pod/shop/cart");
     assert_eq!(told.client_scope, "127.0.0.1:5");
-    let statuses: Vec<_> = told.generic_xds_configs.iter().map(|c| c.config_status()).collect();
-    use ConfigStatus::{Error, NotSent, Stale, Synced};
+    let statuses: Vec<_> =
+        told.generic_xds_configs.iter().map(GenericXdsConfig::config_status).collect();
     assert_eq!(statuses, [Synced, Error, Stale, NotSent, Synced]);
     for config in &told.generic_xds_configs {
         assert_eq!(config.type_url, Kind::Cluster.type_url());
