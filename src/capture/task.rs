@@ -72,11 +72,12 @@ fn run(
             reconciler.reconcile()
         }));
         well = round.is_ok();
-        let Ok(outcome) = round else {
+        let Ok(mut outcome) = round else {
             metrics.failed();
             error!("reconciling failed in a way that it must not; what was served before still is");
             continue;
         };
+        outcome.since = Some(started);
         tell(&outcome);
         metrics.round(&outcome, started.elapsed());
         if let Some(snapshot) = &outcome.snapshot {

@@ -9,8 +9,10 @@ pub mod inject;
 pub mod kubernetes;
 pub mod mesh_dns;
 pub mod options;
+pub mod remote;
 pub mod render;
 pub mod serve;
+pub mod status;
 pub mod values;
 pub mod webhook;
 
@@ -43,6 +45,7 @@ enum Command {
     Check(check::Check),
     Inject(Box<inject::Inject>),
     Bootstrap(bootstrap::Bootstrap),
+    Status(status::Status),
 }
 
 impl Cli {
@@ -56,6 +59,7 @@ impl Cli {
             Command::Check(check) => check.run(),
             Command::Inject(inject) => inject.run(),
             Command::Bootstrap(bootstrap) => bootstrap.run().map(|()| ExitCode::SUCCESS),
+            Command::Status(status) => status.run(),
         });
         match done {
             Ok(code) => code,
@@ -65,6 +69,7 @@ impl Cli {
                 eprintln!("aether: {error:#}");
                 match self.command {
                     Command::Check(_) => ExitCode::from(check::COULD_NOT_LOOK),
+                    Command::Status(_) => ExitCode::from(status::COULD_NOT_LOOK),
                     _ if error.is::<WrongOptions>() || error.is::<WrongSettings>() => {
                         ExitCode::from(WRONG_OPTIONS)
                     }

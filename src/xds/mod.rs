@@ -6,7 +6,9 @@
 //! The [`Store`] holds the snapshot; a [`Session`] is one stream as a state machine, which decides
 //! from requests, snapshots and time what is sent next; the [`Server`] does the reading and writing.
 
+mod beside;
 mod canary;
+mod clients;
 mod delta;
 mod drive;
 mod encode;
@@ -17,6 +19,7 @@ mod message;
 mod metrics;
 mod order;
 mod owed;
+mod recent;
 mod request;
 mod resource;
 mod response;
@@ -24,6 +27,7 @@ mod rope;
 mod server;
 mod service;
 mod session;
+mod sizes;
 mod snapshot;
 mod socket;
 mod sotw;
@@ -34,9 +38,13 @@ mod subscription;
 mod table;
 #[cfg(test)]
 mod tests;
+mod trailers;
 mod view;
+mod words;
 
+pub use beside::Answer;
 pub use canary::{CanarySettings, Fate, Grounds};
+pub use clients::{Clients, Config, Delivery, KindReport, Progress, Refused, Report, Sent};
 pub use heard::{Admit, Fault, Heard, OnRefusal, Refusal};
 pub use kind::Kind;
 pub use request::{Protocol, Request, Wants};
@@ -46,9 +54,10 @@ pub use rope::{Rope, field};
 pub use server::{ListenError, Listener, Server};
 pub use service::{Service, Shared};
 pub use session::{Session, Standing};
+pub use sizes::Size;
 pub use snapshot::{Group, NodeSpec, Own, Snapshot};
 pub use socket::{Socket, SocketError};
-pub use stats::{PerKind, Stats};
+pub use stats::{Latency, PerKind, Pushes, Reason, Stats};
 pub use store::{OnFate, Store};
 pub use table::Table;
 pub use view::{Layer, View};
