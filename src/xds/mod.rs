@@ -6,14 +6,19 @@
 //! The [`Store`] holds the snapshot; a [`Session`] is one stream as a state machine, which decides
 //! from requests, snapshots and time what is sent next; the [`Server`] does the reading and writing.
 
+mod batch;
 mod delta;
+mod digest;
 mod drive;
 mod encode;
+mod fields;
 mod flight;
 mod heard;
 mod kind;
+mod listing;
 mod message;
 mod metrics;
+mod names;
 mod order;
 mod owed;
 mod request;
@@ -34,7 +39,9 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod view;
+mod words;
 
+pub use batch::Batch;
 pub use heard::{Admit, Fault, Heard, OnRefusal, Refusal};
 pub use kind::Kind;
 pub use request::{Protocol, Request, Wants};
@@ -50,3 +57,4 @@ pub use stats::{PerKind, Stats};
 pub use store::Store;
 pub use table::Table;
 pub use view::{Layer, View};
+pub use words::{Versions, Words};

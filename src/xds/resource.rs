@@ -42,6 +42,11 @@ impl Version {
         Self::combine([Self(xxh3_64(head)), stem.version])
     }
 
+    /// The hash itself.
+    pub(super) fn number(self) -> u64 {
+        self.0
+    }
+
     /// Reads what `Display` wrote: sixteen hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         let plain = text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit());

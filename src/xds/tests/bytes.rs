@@ -9,8 +9,7 @@ use proptest::prelude::*;
 use prost::Message;
 
 use super::super::encode::Encoder;
-use super::super::response::parts;
-use super::super::{Kind, Protocol, Resource, Response, Rope};
+use super::super::{Batch, Kind, Protocol, Resource, Response, Rope};
 
 fn resource(index: usize, sizes: &[usize]) -> Resource {
     let chunks =
@@ -93,12 +92,25 @@ fn s29_large_chunks_are_shared_and_small_ones_are_packed() {
 }
 
 #[test]
+fn s29_a_batch_that_many_send_is_encoded_once() {
+    let resources: Vec<_> = (0..9000).map(|i| resource(i, &[20, 30])).collect();
+    let mut response = response(Protocol::Delta, resources.clone(), &[]);
+    let (_, alone) = encode(&response);
+    response.resources = Batch::shared(resources);
+    let ((one, shared), (two, _)) = (encode(&response), encode(&response));
+    assert!(alone == shared && one.len() > 2);
+    // The nonce and what else is the stream's own come first, and alone.
+    assert!(one.iter().zip(&two).skip(1).all(|(a, b)| a.as_ptr() == b.as_ptr()));
+    assert_ne!(one[0].as_ptr(), two[0].as_ptr());
+}
+
+#[test]
 fn s26_parts_stay_below_their_limit_and_lose_nothing() {
     let sizes = [10, 400, 90, 1200, 5, 5, 5, 700];
-    let all: Arc<[Resource]> =
-        sizes.iter().enumerate().map(|(i, size)| resource(i, &[*size])).collect();
+    let all: Vec<_> = sizes.iter().enumerate().map(|(i, size)| resource(i, &[*size])).collect();
+    let all = Batch::from(all);
     for limit in [1, 100, 600, 1000, 100_000] {
-        let parts = parts(&all, limit);
+        let parts = all.cut(limit);
         let names: Vec<_> = parts.iter().flat_map(|p| p.iter()).map(Resource::name).collect();
         assert_eq!(names, all.iter().map(Resource::name).collect::<Vec<_>>());
         for part in &parts {
@@ -106,5 +118,5 @@ fn s26_parts_stay_below_their_limit_and_lose_nothing() {
             assert!(part.len() == 1 || bytes.len() <= limit + 200, "{} {limit}", bytes.len());
         }
     }
-    assert_eq!(parts(&Arc::default(), 10).len(), 1);
+    assert_eq!(Batch::default().cut(10).len(), 1);
 }
