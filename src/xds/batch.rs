@@ -180,9 +180,12 @@ mod tests {
     fn parts_hold_everything_and_are_as_large_as_they_may_be() {
         let all = Batch::shared(hosts(&["a", "b", "c"]));
         let one = size(&all[0], Protocol::Delta);
-        for (limit, wanted) in
-            [(1, vec![1, 1, 1]), (one * 2 - 1, vec![1, 1, 1]), (one * 2, vec![2, 1]), (one * 3, vec![3])]
-        {
+        for (limit, wanted) in [
+            (1, vec![1, 1, 1]),
+            (one * 2 - 1, vec![1, 1, 1]),
+            (one * 2, vec![2, 1]),
+            (one * 3, vec![3]),
+        ] {
             let parts = all.cut(limit);
             assert_eq!(parts.iter().map(|part| part.len()).collect::<Vec<_>>(), wanted);
             let names = parts.iter().flat_map(|part| part.iter().map(|r| r.name().to_string()));

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use super::digest::{Digest, Member};
 use super::names::Names;
 use super::order::route_configuration;
 use super::owed::{Has, Owed, Why};
@@ -21,7 +20,7 @@ impl Subscription {
         initial: &Versions,
     ) -> Self {
         let mut this = Self::new(kind, Protocol::Delta, view);
-        if subscribe.iter().any(|name| name == "*") {
+        if subscribe.star() {
             this.wildcard = Wildcard::Explicit;
         } else if subscribe.is_empty() && kind.wildcard_by_default() {
             this.wildcard = Wildcard::Legacy;
@@ -67,9 +66,7 @@ impl Subscription {
             Wildcard::No => self.named.held(kind, view),
             _ => view.held_digest(kind),
         };
-        let held = |(name, version)| Some(Member::held(name, Version::parse(version)?));
-        should.count == initial.len()
-            && initial.iter().map(held).collect::<Option<Digest>>() == Some(should)
+        initial.digest() == Some(should)
     }
 
     /// The client has something else than it should.

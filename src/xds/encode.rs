@@ -1,5 +1,6 @@
 //! Responses as bytes: gRPC messages in chunks, most of them shared with every other stream.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -77,6 +78,26 @@ impl Encoder {
         self.left = self.left.saturating_sub(bytes.len());
         (!bytes.is_empty()).then_some(bytes)
     }
+}
+
+/// The next bytes of some responses; `None` at the end of all. Small ones leave together: a frame of
+/// its own for each would cost a system call.
+pub(super) fn next_of(responses: &mut VecDeque<Encoder>) -> Option<Bytes> {
+    let mut together = BytesMut::new();
+    loop {
+        let others = responses.len() > 1 || !together.is_empty();
+        let Some(first) = responses.front_mut() else { break };
+        let left = first.left();
+        if left > 0 && (left > LARGE || together.len() + left > PACK || !others) {
+            if together.is_empty() {
+                return first.next();
+            }
+            break;
+        }
+        together.extend(std::iter::from_fn(|| first.next()).flatten());
+        responses.pop_front();
+    }
+    (!together.is_empty()).then(|| together.freeze())
 }
 
 /// All bytes of the resources of a response.

@@ -10,6 +10,7 @@ use tonic::codec::{BufferSettings, DecodeBuf, Decoder};
 
 use super::fields::{Fields, Malformed, inner, pair, text};
 use super::request::{Protocol, Request, Wants};
+use super::words::Tally;
 use super::{Versions, Words};
 
 /// Reads requests of one protocol.
@@ -57,18 +58,16 @@ pub(super) fn read(protocol: Protocol, message: Bytes) -> Result<Request, Malfor
         Protocol::Delta => DELTA,
     };
     let mut request = Request::default();
-    let (mut names, mut unsubscribe, mut initial) = (0, 0, 0);
+    let [mut names, mut unsubscribe, mut initial] = [Tally::default(); 3];
     for field in Fields(&message) {
         let (tag, value) = field?;
         if tag == tags.names {
-            text(tag, value)?;
-            names += 1;
+            names.name(text(tag, value)?);
         } else if tag == tags.unsubscribe {
-            text(tag, value)?;
-            unsubscribe += 1;
+            unsubscribe.name(text(tag, value)?);
         } else if tag == tags.initial {
-            pair(value)?;
-            initial += 1;
+            let (name, version) = pair(value)?;
+            initial.held(name, version);
         } else if tag == tags.node {
             // Node.id is field 1.
             request.node = Some(inner(value, 1)?.to_owned());

@@ -32,12 +32,17 @@ impl Names {
 
     /// The set of the names of a request.
     pub(super) fn read(words: &Words, kind: Kind, view: &View) -> Self {
-        let plain = || words.iter().filter(|name| *name != "*");
-        let digest = Digest::of_names(plain());
+        let digest = words.digest();
         if digest.count > 0 && digest == view.names_digest(kind) {
             return Self { based: true, ..Self::default() };
         }
-        Self::of(plain().map(|name| view.shared_name(kind, name)).collect(), kind, view)
+        let plain = words.iter().filter(|name| *name != "*");
+        Self::of(plain.map(|name| view.shared_name(kind, name)).collect(), kind, view)
+    }
+
+    /// How many names it keeps in memory, which is not how many belong to it.
+    pub(super) fn len(&self) -> usize {
+        self.plus.len() + self.minus.len()
     }
 
     /// Whether everything that the view shows belongs to it.
@@ -47,8 +52,7 @@ impl Names {
 
     /// Whether there are none.
     pub(super) fn is_empty(&self, kind: Kind, view: &View) -> bool {
-        self.plus.is_empty()
-            && (!self.based || view.names_digest(kind).count == self.minus.len())
+        self.plus.is_empty() && (!self.based || view.names_digest(kind).count == self.minus.len())
     }
 
     /// Whether a name belongs to it.

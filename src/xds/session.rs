@@ -85,6 +85,11 @@ impl Session {
         self.view.is_some()
     }
 
+    /// How many names the client has subscribed to, of all types together.
+    pub fn names(&self) -> usize {
+        self.subs.values().map(|sub| sub.named.len()).sum()
+    }
+
     /// How the node stands with the newest snapshot; `None` before there is one, or a node.
     pub fn standing(&self) -> Option<Standing> {
         let known = self.newest.as_ref()?.nodes.contains_key(self.node.as_deref()?);
@@ -154,8 +159,7 @@ impl Session {
                 if !initial.is_empty() && self.only.is_none() {
                     self.order.resumed.get_or_insert(now);
                 }
-                let sub =
-                    Subscription::first_delta(kind, view, subscribe, unsubscribe, initial);
+                let sub = Subscription::first_delta(kind, view, subscribe, unsubscribe, initial);
                 self.subs.insert(kind, sub);
             }
             (Some(sub), Wants::Change { subscribe, unsubscribe, .. }) => {

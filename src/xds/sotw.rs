@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::digest::Digest;
 use super::names::Names;
 use super::owed::{Has, Owed, Why};
 use super::request::Protocol;
@@ -15,7 +14,7 @@ impl Subscription {
     pub(super) fn first_sotw(kind: Kind, view: &View, words: &Words) -> Self {
         let mut this = Self::new(kind, Protocol::Sotw, view);
         this.wildcard = match () {
-            () if words.iter().any(|name| name == "*") => Wildcard::Explicit,
+            () if words.star() => Wildcard::Explicit,
             () if words.is_empty() && kind.wildcard_by_default() => Wildcard::Legacy,
             () => Wildcard::No,
         };
@@ -30,12 +29,12 @@ impl Subscription {
     /// The names of a later request that is not stale.
     pub(super) fn name_sotw(&mut self, words: &Words) {
         let wildcard = match self.wildcard {
-            _ if words.iter().any(|name| name == "*") => Wildcard::Explicit,
+            _ if words.star() => Wildcard::Explicit,
             Wildcard::Legacy if words.is_empty() => Wildcard::Legacy,
             _ => Wildcard::No,
         };
         let (kind, view) = (self.kind, &self.view);
-        let digest = Digest::of_names(words.iter().filter(|name| *name != "*"));
+        let digest = words.digest();
         // An acknowledgement repeats the names. An Envoy that learns of a cluster adds its
         // assignment, and then names all there are.
         let same = digest == self.named.digest(kind, view);
@@ -107,12 +106,7 @@ impl Subscription {
         self.owed.retain(|_, owed| owed.removal() && !removals);
         self.blank = false;
         self.answer = false;
-        Some(Bundle {
-            resources,
-            news,
-            removed: Arc::default(),
-            joined: Vec::new(),
-        })
+        Some(Bundle { resources, news, removed: Arc::default(), joined: Vec::new() })
     }
 
     /// What changed, as absence deletes nothing.

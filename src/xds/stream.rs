@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Status, Streaming};
 
 use super::Snapshot;
-use super::encode::Encoder;
+use super::encode::{Encoder, next_of};
 use super::heard::{Fault, Heard, OnRefusal, Refusal};
 use super::request::Request;
 use super::session::{Session, Standing};
@@ -60,12 +60,8 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
     /// The next frame; `None` after the trailers.
     async fn frame(&mut self) -> Option<Frame<Bytes>> {
         loop {
-            if let Some(bytes) = self.out.front_mut().map(Encoder::next) {
-                if let Some(bytes) = bytes {
-                    return Some(Frame::data(bytes));
-                }
-                self.out.pop_front();
-                continue;
+            if let Some(bytes) = next_of(&mut self.out) {
+                return Some(Frame::data(bytes));
             }
             if self.ended {
                 return None;

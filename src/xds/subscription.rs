@@ -117,7 +117,8 @@ impl Subscription {
     /// remembers it.
     pub(super) fn refresh(&mut self, view: &View) {
         let old = std::mem::replace(&mut self.view, view.clone());
-        let changed = view.same_shape(&old).then(|| view.changed_since(self.kind, old.generation()));
+        let changed =
+            view.same_shape(&old).then(|| view.changed_since(self.kind, old.generation()));
         let changed = changed.flatten();
         self.named.follow(self.kind, &old, view, changed.as_ref());
         if self.blank {

@@ -118,7 +118,8 @@ impl Table {
             let mut lenses = BTreeSet::new();
             for entry in self.entries.values() {
                 let Entry::ByLens { forms, .. } = entry else { continue };
-                for lens in forms.keys().filter(|lens| !lenses.contains(*lens)).collect::<Vec<_>>() {
+                for lens in forms.keys().filter(|lens| !lenses.contains(*lens)).collect::<Vec<_>>()
+                {
                     lenses.insert(lens.clone());
                 }
             }

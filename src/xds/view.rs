@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use super::digest::{Digest, Member};
 use super::listing::Listing;
-use super::{
-    Batch, Entry, Group, Kind, Lens, NodeSpec, Resource, Snapshot, Table, Version, field,
-};
+use super::{Batch, Entry, Group, Kind, Lens, NodeSpec, Resource, Snapshot, Table, Version, field};
 
 /// A table, seen as it is or through a prefix.
 #[derive(Debug, Clone)]

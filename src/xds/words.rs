@@ -5,40 +5,83 @@ use std::fmt;
 
 use bytes::{Bytes, BytesMut};
 
-use super::field;
+use super::digest::{Digest, Member};
 use super::fields::{Fields, pair, text};
+use super::{Version, field};
+
+/// What is seen of a list while it is read, so that it need not be read again where the digest
+/// tells enough.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Tally {
+    len: usize,
+    star: bool,
+    digest: Digest,
+    /// Whether a version is not in our form.
+    foreign: bool,
+}
+
+impl Tally {
+    /// Takes a name in.
+    pub(super) fn name(&mut self, name: &str) {
+        self.len += 1;
+        if name == "*" {
+            self.star = true;
+        } else {
+            self.digest = self.digest.with(Member::name(name));
+        }
+    }
+
+    /// Takes a name and its version in.
+    pub(super) fn held(&mut self, name: &str, version: &str) {
+        self.len += 1;
+        match Version::parse(version) {
+            Some(version) => self.digest = self.digest.with(Member::held(name, version)),
+            None => self.foreign = true,
+        }
+    }
+}
 
 /// Some names, as the bytes of a message that holds them in a repeated field.
 #[derive(Clone, Default)]
 pub struct Words {
     message: Bytes,
     tag: u32,
-    len: usize,
+    tally: Tally,
 }
 
 impl Words {
-    /// The fields of a number in a message, where there are `len` of them, all strings.
-    pub(super) fn fields(message: &Bytes, tag: u32, len: usize) -> Self {
+    /// The fields of a number in a message, all of them strings that were seen.
+    pub(super) fn fields(message: &Bytes, tag: u32, tally: Tally) -> Self {
         // An empty list must not keep the message.
-        let message = if len == 0 { Bytes::new() } else { message.clone() };
-        Self { message, tag, len }
+        let message = if tally.len == 0 { Bytes::new() } else { message.clone() };
+        Self { message, tag, tally }
+    }
+
+    /// Whether `*` is among them.
+    pub(super) fn star(&self) -> bool {
+        self.tally.star
+    }
+
+    /// The digest of the others.
+    pub(super) fn digest(&self) -> Digest {
+        self.tally.digest
     }
 
     /// How many there are, those that stand there twice counted twice.
     pub fn len(&self) -> usize {
-        self.len
+        self.tally.len
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.tally.len == 0
     }
 
     /// The names, in order.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         let fields = Fields(&self.message).map_while(Result::ok);
         let ours = fields.filter(|(tag, _)| *tag == self.tag);
-        ours.filter_map(|(tag, value)| text(tag, value).ok()).take(self.len)
+        ours.filter_map(|(tag, value)| text(tag, value).ok()).take(self.tally.len)
     }
 }
 
@@ -48,51 +91,56 @@ impl Words {
 pub struct Versions(Words);
 
 impl Versions {
-    /// The entries of a map in a message, where there are `len` of them, all of two strings.
-    pub(super) fn fields(message: &Bytes, tag: u32, len: usize) -> Self {
-        Self(Words::fields(message, tag, len))
+    /// The entries of a map in a message, all of two strings that were seen.
+    pub(super) fn fields(message: &Bytes, tag: u32, tally: Tally) -> Self {
+        Self(Words::fields(message, tag, tally))
+    }
+
+    /// Their digest; `None` where a version is not one of ours.
+    pub(super) fn digest(&self) -> Option<Digest> {
+        (!self.0.tally.foreign).then_some(self.0.tally.digest)
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.0.len
+        self.0.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.0.len == 0
+        self.0.is_empty()
     }
 
     /// The names and their versions. Of one name that stands there twice the last counts.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         let fields = Fields(&self.0.message).map_while(Result::ok);
         let ours = fields.filter(|(tag, _)| *tag == self.0.tag);
-        ours.filter_map(|(_, entry)| pair(entry).ok()).take(self.0.len)
+        ours.filter_map(|(_, entry)| pair(entry).ok()).take(self.0.len())
     }
 }
 
 impl<N: AsRef<str>> FromIterator<N> for Words {
     fn from_iter<I: IntoIterator<Item = N>>(names: I) -> Self {
-        let (mut message, mut len) = (BytesMut::new(), 0);
+        let (mut message, mut tally) = (BytesMut::new(), Tally::default());
         for name in names {
             field::put(1, name.as_ref().as_bytes(), &mut message);
-            len += 1;
+            tally.name(name.as_ref());
         }
-        Self { message: message.freeze(), tag: 1, len }
+        Self { message: message.freeze(), tag: 1, tally }
     }
 }
 
 impl<N: AsRef<str>, V: AsRef<str>> FromIterator<(N, V)> for Versions {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(held: I) -> Self {
-        let (mut message, mut len) = (BytesMut::new(), 0);
+        let (mut message, mut tally) = (BytesMut::new(), Tally::default());
         for (name, version) in held {
             let mut entry = BytesMut::new();
             field::put(1, name.as_ref().as_bytes(), &mut entry);
             field::put(2, version.as_ref().as_bytes(), &mut entry);
             field::put(1, &entry, &mut message);
-            len += 1;
+            tally.held(name.as_ref(), version.as_ref());
         }
-        Self(Words { message: message.freeze(), tag: 1, len })
+        Self(Words { message: message.freeze(), tag: 1, tally })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The bytes of responses: statements 5, 26 and 29.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,7 +9,7 @@ use envoy_types::pb::envoy::service::discovery::v3::{DeltaDiscoveryResponse, Dis
 use proptest::prelude::*;
 use prost::Message;
 
-use super::super::encode::Encoder;
+use super::super::encode::{Encoder, next_of};
 use super::super::{Batch, Kind, Protocol, Resource, Response, Rope};
 
 fn resource(index: usize, sizes: &[usize]) -> Resource {
@@ -102,6 +103,29 @@ fn s29_a_batch_that_many_send_is_encoded_once() {
     // The nonce and what else is the stream's own come first, and alone.
     assert!(one.iter().zip(&two).skip(1).all(|(a, b)| a.as_ptr() == b.as_ptr()));
     assert_ne!(one[0].as_ptr(), two[0].as_ptr());
+}
+
+#[test]
+fn responses_leave_in_order_and_small_ones_together() {
+    let sizes: [&[usize]; 7] = [&[10], &[20], &[40_000], &[30], &[8_000, 9_000], &[40], &[50]];
+    let make = || {
+        let each = sizes.iter().enumerate();
+        let each = each.map(|(i, sizes)| response(Protocol::Delta, vec![resource(i, sizes)], &[]));
+        each.map(|response| Encoder::new(&response, "aether/1").unwrap())
+    };
+    let one_by_one: Vec<u8> = make()
+        .flat_map(|mut encoder| std::iter::from_fn(move || encoder.next()).flatten())
+        .collect();
+    let mut queue: VecDeque<_> = make().collect();
+    let chunks: Vec<_> = std::iter::from_fn(|| next_of(&mut queue)).collect();
+    assert!(chunks.concat() == one_by_one && queue.is_empty());
+    assert_eq!(chunks.len(), 6, "{:?}", chunks.iter().map(Bytes::len).collect::<Vec<_>>());
+    // One that is alone is not copied.
+    let mut queue: VecDeque<_> = make().skip(2).take(1).collect();
+    next_of(&mut queue);
+    let big = next_of(&mut queue).unwrap();
+    assert_eq!(big.len(), 40_000);
+    assert_eq!(next_of(&mut queue), None);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod checks;
 mod delta;
 mod load;
 mod model;
+mod names;
 mod order;
 mod random;
 mod refusal;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::order::route_configuration;
-use super::super::{Kind, Protocol, Request, Resource, Response, Session, Snapshot, Versions, Wants, Words};
+use super::super::{
+    Kind, Protocol, Request, Resource, Response, Session, Snapshot, Versions, Wants, Words,
+};
 use super::checks::words;
 use super::world::NODE;
 use super::worlds::Worlds;
@@ -188,9 +190,7 @@ impl Model {
             self.check();
         }
         let wants = match self.protocol {
-            Protocol::Sotw => {
-                Wants::All(self.wanted.get(&kind).into_iter().flatten().collect())
-            }
+            Protocol::Sotw => Wants::All(self.wanted.get(&kind).into_iter().flatten().collect()),
             Protocol::Delta => Wants::Change {
                 subscribe: Words::default(),
                 unsubscribe: Words::default(),

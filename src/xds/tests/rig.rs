@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::{Fault, Heard, Kind, Protocol, Request, Response, Session, Versions, Wants, Words};
+use super::super::{
+    Fault, Heard, Kind, Protocol, Request, Response, Session, Versions, Wants, Words,
+};
 use super::world::{NODE, World};
 
 /// A session, a clock, and what a test says to them.

@@ -53,7 +53,11 @@ fn s02_an_unknown_type_is_silence_in_sotw_and_removed_in_delta() {
     expect(&rig.ask(CDS, &[]), &[(CDS, &["a"], &[])]);
 
     let mut rig = Rig::new(Protocol::Delta);
-    let wants = Wants::Change { subscribe: names, unsubscribe: Words::default(), initial: Versions::default() };
+    let wants = Wants::Change {
+        subscribe: names,
+        unsubscribe: Words::default(),
+        initial: Versions::default(),
+    };
     let request = Request { type_url: url.into(), wants, ..Request::default() };
     // Even this waits for the first snapshot.
     expect(&rig.say(request).unwrap(), &[]);
@@ -61,7 +65,11 @@ fn s02_an_unknown_type_is_silence_in_sotw_and_removed_in_delta() {
     assert_eq!((response.type_url.as_ref(), response.removed.len()), (url, 1));
     assert!(response.nonce != 0 && response.resources.is_empty());
     // Its acknowledgement is answered with silence.
-    let wants = Wants::Change { subscribe: Words::default(), unsubscribe: Words::default(), initial: Versions::default() };
+    let wants = Wants::Change {
+        subscribe: Words::default(),
+        unsubscribe: Words::default(),
+        initial: Versions::default(),
+    };
     let nonce = response.nonce.to_string();
     let ack = Request { type_url: url.into(), nonce, wants, ..Request::default() };
     expect(&rig.say(ack).unwrap(), &[]);
