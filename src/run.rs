@@ -9,8 +9,6 @@ mod resolve;
 mod webhook;
 mod writing;
 
-use std::sync::Arc;
-
 use anyhow::{Context, Result};
 use futures::FutureExt;
 use tokio::signal::unix::{SignalKind, signal};
@@ -27,7 +25,7 @@ use writing::Writing;
 
 use crate::admin::Metrics;
 use crate::capture::names::{self, Names};
-use crate::capture::{self, Outcome, Reconciler};
+use crate::capture::{self, Inbox, Outcome, Reconciler};
 use crate::cli::serve::Options;
 use crate::health::{Health, Part};
 use crate::xds::{Server, Store};
@@ -54,7 +52,7 @@ pub async fn serve(options: Options) -> Result<()> {
     let listeners = proxies::listeners(&options).await?;
     let webhook = webhook::bind(&options, connection.as_ref())?;
 
-    let store = Arc::new(Store::default());
+    let (store, fates) = proxies::store(options.canary);
     let version = concat!("aether/", env!("CARGO_PKG_VERSION"));
     let mut server = Server::new(&store, version, proxies::admit());
     let leave = CancellationToken::new();
@@ -89,7 +87,8 @@ pub async fn serve(options: Options) -> Result<()> {
         }
         publish(outcome);
     };
-    capture::spawn(reconciler, queued, capture, names, each_round)
+    let inbox = Inbox { updates: queued, fates };
+    capture::spawn(reconciler, inbox, capture, names, each_round)
         .context("the reconciler's thread")?;
     let following = tokio::spawn(follow);
 
@@ -118,7 +117,7 @@ pub async fn serve(options: Options) -> Result<()> {
 }
 
 /// Publishes snapshots, and says of the first that there is one.
-fn announced(store: Arc<Store>, part: Part) -> impl FnMut(Outcome) + Send + 'static {
+fn announced(store: Store, part: Part) -> impl FnMut(Outcome) + Send + 'static {
     let mut first = true;
     move |outcome| {
         let Some(snapshot) = outcome.snapshot else { return };

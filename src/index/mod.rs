@@ -18,6 +18,7 @@ mod settings;
 mod store;
 #[cfg(test)]
 mod tests;
+mod upstreams;
 
 pub use keys::{APP_PROTOCOL, FIELD_MANAGER, GENERATED_FOR, MANAGED, MESH_SERVICE, PORT, SERVICE};
 pub use object::{Change, Id, Object, ObjectKind};

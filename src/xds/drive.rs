@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::order;
 use super::request::Protocol;
 use super::response::Response;
 use super::session::Session;
@@ -46,6 +47,7 @@ impl Session {
                 out.push(self.response(None, url.into(), version, nothing, removed.into()));
             }
             self.order.expire(&view, now);
+            order::leave(&mut self.subs, &view);
             let mut moved = false;
             for kind in Kind::ALL {
                 moved |= self.send(kind, &view, now, &mut out);

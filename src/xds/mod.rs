@@ -7,6 +7,7 @@
 //! from requests, snapshots and time what is sent next; the [`Server`] does the reading and writing.
 
 mod batch;
+mod canary;
 mod delta;
 mod digest;
 mod drive;
@@ -42,6 +43,7 @@ mod view;
 mod words;
 
 pub use batch::Batch;
+pub use canary::{CanarySettings, Fate, Grounds};
 pub use heard::{Admit, Fault, Heard, OnRefusal, Refusal};
 pub use kind::Kind;
 pub use request::{Protocol, Request, Wants};
@@ -54,7 +56,7 @@ pub use session::{Session, Standing};
 pub use snapshot::{Group, NodeSpec, Own, Snapshot};
 pub use socket::{Socket, SocketError};
 pub use stats::{PerKind, Stats};
-pub use store::Store;
+pub use store::{OnFate, Store};
 pub use table::Table;
 pub use view::{Layer, View};
 pub use words::{Versions, Words};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::owed::Why;
 use super::session::Subscriptions;
 use super::subscription::{Bundle, Subscription};
 use super::{Batch, Kind, Resource, View};
@@ -167,6 +168,25 @@ fn routes(sent: &Bundle, subs: &mut Subscriptions, view: &View) {
             hosts.ask(name, has);
         }
     }
+}
+
+/// Lets virtual hosts whose route configuration is gone wait while the client names it: what used
+/// it there is replaced by what is not warm yet, or drains, and an Envoy that loses them answers
+/// 404 meanwhile. It has no use for the removal of the configuration itself.
+pub(super) fn leave(subs: &mut Subscriptions, view: &View) {
+    let Some(mut hosts) = subs.remove(&Kind::VirtualHost) else { return };
+    if let Some(routes) = subs.get(&Kind::Routes) {
+        for (name, owed) in &mut hosts.owed {
+            if !(owed.removal() || owed.why == Why::Leaving) {
+                continue;
+            }
+            let table = route_configuration(name);
+            let gone = owed.now.is_none() && view.version(Kind::Routes, table).is_none();
+            let waits = gone && routes.named.contains(table, Kind::Routes, &routes.view);
+            owed.why = if waits { Why::Leaving } else { Why::Differs };
+        }
+    }
+    subs.insert(Kind::VirtualHost, hosts);
 }
 
 /// The route configuration of a virtual host: everything before the last slash of its name.

@@ -246,8 +246,8 @@ impl Subscription {
 
     /// Whether the client accepted all that it should have.
     pub(super) fn accepted(&self, now: Instant) -> bool {
-        let refused = || self.owed.values().any(|owed| owed.why == Why::Refused);
-        !self.pending() && !refused() && !self.kept_whole() && !self.flights.waiting(now)
+        let left = || self.owed.values().any(|o| matches!(o.why, Why::Refused | Why::Leaving));
+        !self.pending() && !left() && !self.kept_whole() && !self.flights.waiting(now)
     }
 
     /// Whether the client refused the whole state, so that it may still have what is absent there.

@@ -5,7 +5,7 @@ mod node;
 mod pod;
 mod service;
 mod slice;
-mod values;
+pub mod values;
 
 pub use generated::{generated, is_generated};
 pub use node::node;
