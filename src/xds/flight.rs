@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::Resource;
+use super::{Batch, Resource};
 
 /// How long a push of a type waits for the answer to the one before. Envoy answers in
 /// milliseconds, except that it accepts clusters only when they are warm.
@@ -22,7 +22,7 @@ const REMEMBERED: usize = 16;
 pub(super) struct Flight {
     nonce: u64,
     sent: Instant,
-    pub(super) resources: Arc<[Resource]>,
+    pub(super) resources: Batch,
     pub(super) removed: Arc<[Arc<str>]>,
 }
 
@@ -39,7 +39,7 @@ impl Flights {
         &mut self,
         nonce: u64,
         now: Instant,
-        resources: Arc<[Resource]>,
+        resources: Batch,
         removed: Arc<[Arc<str>]>,
     ) {
         let old = self.open.iter().filter(|f| f.expiry() <= now).count();

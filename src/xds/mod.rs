@@ -6,17 +6,23 @@
 //! The [`Store`] holds the snapshot; a [`Session`] is one stream as a state machine, which decides
 //! from requests, snapshots and time what is sent next; the [`Server`] does the reading and writing.
 
+mod batch;
 mod beside;
 mod canary;
 mod clients;
 mod delta;
+mod digest;
 mod drive;
 mod encode;
+mod fields;
 mod flight;
 mod heard;
 mod kind;
+mod listing;
+mod lists;
 mod message;
 mod metrics;
+mod names;
 mod order;
 mod owed;
 mod recent;
@@ -42,11 +48,13 @@ mod trailers;
 mod view;
 mod words;
 
+pub use batch::Batch;
 pub use beside::Answer;
 pub use canary::{CanarySettings, Fate, Grounds};
 pub use clients::{Clients, Config, Delivery, KindReport, Progress, Refused, Report, Sent};
 pub use heard::{Admit, Fault, Heard, OnRefusal, Refusal};
 pub use kind::Kind;
+pub use lists::{Versions, Words};
 pub use request::{Protocol, Request, Wants};
 pub use resource::{Composed, Entry, Lens, Resource, Stem, Version};
 pub use response::Response;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::owed::Why;
 use super::session::Subscriptions;
 use super::subscription::{Bundle, Subscription};
-use super::{Kind, Resource, View};
+use super::{Batch, Kind, Resource, View};
 
 /// How long what may name a new cluster waits until the client asked for its endpoints. An Envoy
 /// asks at once; a client that never does must not wait for ever.
@@ -35,7 +35,7 @@ pub(super) struct Order {
     /// Whether any of them is there to be asked for.
     waiting: bool,
     /// Clusters that were sent before endpoints were subscribed to.
-    early: Vec<Arc<[Resource]>>,
+    early: Vec<Batch>,
     /// Since when something of the later types is held back.
     held: Option<Instant>,
 }
@@ -75,6 +75,7 @@ impl Order {
     ) {
         match kind {
             Kind::Cluster => self.clusters(bundle, subs, view, now),
+            Kind::Endpoints if self.wanting.is_empty() => {}
             Kind::Endpoints => {
                 bundle.resources.iter().map(Resource::name).for_each(|name| {
                     self.wanting.remove(name);
@@ -96,13 +97,7 @@ impl Order {
             self.early.push(sent.news.clone());
             return;
         };
-        for name in sent.news.iter().filter_map(Resource::needs) {
-            if endpoints.covers(name) {
-                endpoints.ask(name.clone(), endpoints.has(name));
-            } else {
-                self.wanting.insert(name.clone(), now + ENDPOINTS);
-            }
-        }
+        self.follow(&sent.news, endpoints, now);
         self.expire(view, now);
     }
 
@@ -112,12 +107,21 @@ impl Order {
         let Some(endpoints) = subs.get_mut(&Kind::Endpoints) else { return };
         self.wanting.retain(|name, _| !endpoints.covers(name));
         for sent in std::mem::take(&mut self.early) {
-            for name in sent.iter().filter_map(Resource::needs) {
-                if endpoints.covers(name) {
-                    endpoints.ask(name.clone(), endpoints.has(name));
-                } else {
-                    self.wanting.insert(name.clone(), now + ENDPOINTS);
-                }
+            self.follow(&sent, endpoints, now);
+        }
+    }
+
+    /// The load assignments of clusters that were sent are due.
+    fn follow(&mut self, clusters: &Batch, endpoints: &mut Subscription, now: Instant) {
+        if endpoints.blank && endpoints.wanted() == clusters.needs() {
+            // They are owed already, and nothing else is.
+            return;
+        }
+        for name in clusters.iter().filter_map(Resource::needs) {
+            if endpoints.covers(name) {
+                endpoints.ask(name.clone(), endpoints.has(name));
+            } else {
+                self.wanting.insert(name.clone(), now + ENDPOINTS);
             }
         }
     }
@@ -178,7 +182,7 @@ pub(super) fn leave(subs: &mut Subscriptions, view: &View) {
             }
             let table = route_configuration(name);
             let gone = owed.now.is_none() && view.version(Kind::Routes, table).is_none();
-            let waits = gone && routes.named.contains(table);
+            let waits = gone && routes.named.contains(table, Kind::Routes, &routes.view);
             owed.why = if waits { Why::Leaving } else { Why::Differs };
         }
     }

@@ -11,14 +11,12 @@ use futures::future::{BoxFuture, Either};
 use http::{HeaderValue, Method as HttpMethod, StatusCode, header::CONTENT_TYPE};
 use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
-use tonic::codec::BufferSettings;
 use tonic::{Status, Streaming};
-use tonic_prost::ProstDecoder;
 
 use super::beside::Beside;
 use super::clients::Clients;
 use super::heard::{Admit, OnRefusal};
-use super::message::{DeltaRequest, SotwRequest};
+use super::message::RequestDecoder;
 use super::request::{Protocol, Request};
 use super::session::Session;
 use super::stats::{Open, Stats};
@@ -86,24 +84,19 @@ impl Service {
             return Either::Right(self.shared.beside.call(request, self.shared.stop.clone()));
         };
         let session = Session::new(protocol, only, self.shared.admit.clone());
-        let body = match protocol {
-            Protocol::Sotw => self.live::<SotwRequest, B>(session, request.into_body()).body(),
-            Protocol::Delta => self.live::<DeltaRequest, B>(session, request.into_body()).body(),
-        };
+        let body = self.live(session, protocol, request.into_body()).body();
         let mut response = http::Response::new(body);
         let grpc = HeaderValue::from_static("application/grpc");
         response.headers_mut().insert(CONTENT_TYPE, grpc);
         at_once(response)
     }
 
-    fn live<R, B>(&self, session: Session, body: B) -> Live<R>
+    fn live<B>(&self, session: Session, protocol: Protocol, body: B) -> Live<Request>
     where
-        R: prost::Message + Default + Into<Request> + 'static,
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        // Most requests are a nonce and no more.
-        let decoder = ProstDecoder::<R>::new(BufferSettings::new(1024, 32 * 1024));
+        let decoder = RequestDecoder(protocol);
         Live {
             place: self.shared.clients.enter(session, self.peer.clone()),
             requests: Streaming::new_request(decoder, body, None, Some(LARGEST_REQUEST)),

@@ -21,7 +21,7 @@ use tonic::{Status, Streaming};
 
 use super::canary::Seat;
 use super::clients::{Place, Sent, State, beginning};
-use super::encode::Encoder;
+use super::encode::{Encoder, next_of};
 use super::heard::{Fault, Heard, OnRefusal};
 use super::request::Request;
 use super::session::Standing;
@@ -72,12 +72,8 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
     /// The next frame; `None` after the trailers.
     async fn frame(&mut self) -> Option<Frame<Bytes>> {
         loop {
-            if let Some(bytes) = self.out.front_mut().map(Encoder::next) {
-                if let Some(bytes) = bytes {
-                    return Some(Frame::data(bytes));
-                }
-                self.out.pop_front();
-                continue;
+            if let Some(bytes) = next_of(&mut self.out) {
+                return Some(Frame::data(bytes));
             }
             if self.ended {
                 return None;

@@ -138,9 +138,11 @@ impl Client {
         let list = |names: &BTreeSet<Arc<str>>| names.iter().map(ToString::to_string).collect();
         match self.protocol {
             Protocol::Sotw => Wants::All(list(names)),
-            Protocol::Delta => {
-                Wants::Change { subscribe: list(names), unsubscribe: list(dropped), initial }
-            }
+            Protocol::Delta => Wants::Change {
+                subscribe: list(names),
+                unsubscribe: list(dropped),
+                initial: initial.into_iter().collect(),
+            },
         }
     }
 

@@ -104,16 +104,13 @@ impl State {
     /// How the stream stands with the type of a subscription. `newest` is the view that it has not
     /// taken in yet, if there is one.
     fn kind(&self, sub: &Subscription, newest: Option<&View>) -> KindReport {
-        let missed = newest.map_or(0, |newest| match &sub.view {
-            Some(view) => differing(sub, view, newest).count(),
-            None => sub.named.len(),
-        });
+        let missed = newest.map_or(0, |newest| differing(sub, &sub.view, newest).count());
         let account = self.ledger.account(sub.kind);
         let unanswered = account.map_or(0, super::ledger::Account::unanswered);
         let due = sub.owed.values().filter(|owed| owed.due(sub.kind, true)).count();
         let refused =
             sub.refusal.is_some() || sub.owed.values().any(|owed| owed.why == Why::Refused);
-        let pending = sub.view.is_none() || sub.pending() || unanswered > 0 || missed > 0;
+        let pending = sub.pending() || unanswered > 0 || missed > 0;
         let progress = match (refused, pending) {
             (true, _) => Progress::Refused,
             (false, true) => Progress::Pending,
@@ -123,7 +120,7 @@ impl State {
             kind: sub.kind,
             progress,
             wildcard: sub.wildcard != Wildcard::No,
-            names: sub.named.len(),
+            names: sub.named.all(sub.kind, &sub.view).len(),
             due: due + missed,
             unanswered,
             sent: account.and_then(|account| account.sent),

@@ -39,47 +39,45 @@ struct Look {
     kind: Kind,
     wildcard: bool,
     blank: bool,
-    named: Vec<Arc<str>>,
+    named: BTreeSet<Arc<str>>,
     owed: BTreeMap<Arc<str>, Why>,
     flying: HashSet<Arc<str>>,
     missed: BTreeSet<Arc<str>>,
-    view: Option<View>,
+    view: View,
 }
 
 impl Look {
     fn at(sub: &Subscription, newest: Option<&View>) -> Self {
-        let missed = newest.zip(sub.view.as_ref());
         Self {
             kind: sub.kind,
             wildcard: sub.wildcard != Wildcard::No,
             blank: sub.blank,
-            named: sub.named.iter().cloned().collect(),
+            named: sub.named.all(sub.kind, &sub.view),
             owed: sub.owed.iter().map(|(name, owed)| (name.clone(), owed.why)).collect(),
             flying: sub.flights.names().cloned().collect(),
-            missed: missed.map_or_else(BTreeSet::new, |(newest, view)| {
-                differing(sub, view, newest).collect()
-            }),
-            view: newest.or(sub.view.as_ref()).cloned(),
+            missed: newest
+                .map_or_else(BTreeSet::new, |newest| differing(sub, &sub.view, newest).collect()),
+            view: newest.unwrap_or(&sub.view).clone(),
         }
     }
 
     fn configs(mut self) -> Vec<Config> {
-        let mut names: BTreeSet<Arc<str>> = std::mem::take(&mut self.named).into_iter().collect();
+        let mut names = std::mem::take(&mut self.named);
         names.extend(self.owed.keys().chain(&self.missed).cloned());
-        if let Some(view) = self.view.as_ref().filter(|_| self.wildcard) {
-            names.append(&mut view.names(self.kind));
+        if self.wildcard {
+            names.append(&mut self.view.names(self.kind));
         }
         let config = |name: Arc<str>| Config {
             kind: self.kind,
             delivery: self.delivery(&name),
-            resource: self.view.as_ref().and_then(|view| view.get(self.kind, &name)),
+            resource: self.view.get(self.kind, &name),
             name,
         };
         names.into_iter().map(config).collect()
     }
 
     fn delivery(&self, name: &str) -> Delivery {
-        if self.view.is_none() || self.blank || self.missed.contains(name) {
+        if self.blank || self.missed.contains(name) {
             return Delivery::NotSent;
         }
         match self.owed.get(name) {
@@ -116,7 +114,7 @@ pub(super) fn differing<'a>(
         let known =
             if new.same_shape(old) { new.changed_since(kind, old.generation()) } else { None };
         names = known.unwrap_or_else(|| {
-            let named = sub.named.iter().cloned();
+            let named = sub.named.all(kind, old);
             old.names(kind).into_iter().chain(new.names(kind)).chain(named).collect()
         });
     }

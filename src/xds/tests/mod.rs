@@ -9,6 +9,7 @@ mod clients;
 mod delta;
 mod load;
 mod model;
+mod names;
 mod order;
 mod random;
 mod refusal;
