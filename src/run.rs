@@ -1,6 +1,7 @@
 //! The one place that wires the parts together.
 
 mod admin;
+mod explain;
 mod identity_ready;
 mod objects;
 mod once;
@@ -19,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 pub use crate::source::manifest::{Form, RawDocument, documents};
+pub use explain::explain;
 pub use identity_ready::identity_ready;
 pub use once::{Once, once};
 pub use resolve::resolve;

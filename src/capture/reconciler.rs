@@ -84,6 +84,11 @@ impl Reconciler {
         Outcome { snapshot, registry, findings, appeared, vanished }
     }
 
+    /// The index, to look things up in.
+    pub fn index(&self) -> &Index {
+        &self.index
+    }
+
     /// The projection of the last round.
     pub fn projection(&self) -> Option<&Projection> {
         self.projection.as_ref()

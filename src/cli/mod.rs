@@ -4,6 +4,7 @@ pub mod bootstrap;
 pub mod check;
 pub mod domains;
 pub mod environment;
+pub mod explain;
 pub mod identity_ready;
 pub mod inject;
 pub mod kubernetes;
@@ -19,6 +20,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
+
+use crate::explain::ExplainError;
 
 /// A control plane that captures the traffic between services on Kubernetes, and serves it to
 /// Envoys.
@@ -41,6 +44,7 @@ enum Command {
     Serve(Box<serve::Serve>),
     Render(render::Render),
     Check(check::Check),
+    Explain(explain::Explain),
     Inject(Box<inject::Inject>),
     Bootstrap(bootstrap::Bootstrap),
 }
@@ -54,6 +58,7 @@ impl Cli {
             Command::Serve(serve) => serve.run().map(|()| ExitCode::SUCCESS),
             Command::Render(render) => render.run().map(|()| ExitCode::SUCCESS),
             Command::Check(check) => check.run(),
+            Command::Explain(explain) => explain.run(),
             Command::Inject(inject) => inject.run(),
             Command::Bootstrap(bootstrap) => bootstrap.run().map(|()| ExitCode::SUCCESS),
         });
@@ -65,6 +70,9 @@ impl Cli {
                 eprintln!("aether: {error:#}");
                 match self.command {
                     Command::Check(_) => ExitCode::from(check::COULD_NOT_LOOK),
+                    Command::Explain(_) if !error.is::<ExplainError>() => {
+                        ExitCode::from(check::COULD_NOT_LOOK)
+                    }
                     _ if error.is::<WrongOptions>() || error.is::<WrongSettings>() => {
                         ExitCode::from(WRONG_OPTIONS)
                     }

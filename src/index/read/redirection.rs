@@ -24,7 +24,10 @@ pub fn redirection(
         return None;
     }
     let mut wrong = |key, what: &str, way_out| {
-        let message = format!("{} is {what}, so the annotation counts for nothing", quoted(what_of(given(key))));
+        let message = format!(
+            "{} is {what}, so the annotation counts for nothing",
+            quoted(what_of(given(key)))
+        );
         report.problem(Reason::InvalidValue, &values::annotation(key), message, way_out);
     };
     let mut facts = RedirectionFacts::default();
