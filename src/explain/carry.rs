@@ -92,9 +92,9 @@ impl Carried<'_> {
         let address = on.prefix_ranges.first().map(|range| range.address_prefix.clone());
         match (address, by_bytes, self.owner()) {
             (Some(address), bytes, owner) => {
-                let bytes = bytes.map(|bytes| format!("{bytes}, ")).unwrap_or_default();
-                let step = says(&format!("{bytes}to the address {address}"));
-                let rule = "a Service with a TCP port is told by its address, which outranks what is spoken";
+                let step =
+                    says(&format!("{}, to the address {address}", bytes.unwrap_or("all else")));
+                let rule = "a Service with a TCP port has chains of its own, by its address";
                 match owner {
                     Some(owner) => step.because(object_of(owner), "spec.clusterIPs", address, rule),
                     None => step.because(object, field, address, rule),

@@ -61,7 +61,10 @@ pub fn explain(question: &Question, evidence: &Evidence) -> Result<Explanation, 
         return Err(ExplainError::NoPod(question.pod.clone(), near(&question.pod, evidence)));
     };
     let destination = &question.destination;
-    let (first, outside) = pod::step(pod, &question.pod, evidence);
+    let (mut first, outside) = pod::step(pod, &question.pod, evidence);
+    if !destination.port_said {
+        first = first.note(format!("no port was named: {ASSUMED_PORT} is meant, as with http://"));
+    }
     let mut steps = vec![first];
     let resolved = match &destination.host {
         Host::Ip(ip) => Resolved { addresses: vec![*ip], service: None, key: None },

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::envoy::{NamesListener, Undecodable};
 use super::evidence::Evidence;
 use super::explanation::{Step, Topic};
-use super::words::list;
+use super::words::{count, list};
 use crate::dns::table::{Found, Table};
 use crate::model::{PodKey, RecordsFile, ServiceKey};
 use crate::translate::naming;
@@ -87,8 +87,13 @@ impl<'a> Names<'a> {
             ),
             None => format!("{host} does not exist: {}", self.why_not()),
         };
-        let step = Step::new(Topic::Name, says);
-        (nobody, if tries.len() > 1 { step.note(self.order(host, &tries)) } else { step })
+        let mut step = Step::new(Topic::Name, says);
+        if tries.len() > 1 {
+            let unknown: Vec<_> =
+                tries.iter().filter(|one| Some(*one) != elsewhere).cloned().collect();
+            step = step.note(self.order(host, &unknown));
+        }
+        (nobody, self.namesakes(host).into_iter().fold(step, Step::note))
     }
 
     /// The spellings that are asked, in their order.
@@ -217,7 +222,7 @@ impl<'a> Names<'a> {
             );
         }
         if let Some(external) = external {
-            let says = format!("is {object}, which {who} the alias {external}");
+            let says = format!("is {object}; {who} the alias {external}");
             let rule = "an ExternalName Service has no address: its name stands for another one";
             return Answer::Known(
                 resolved,
@@ -244,7 +249,7 @@ impl<'a> Names<'a> {
                 format!("its pods, {}", list(&resolved.addresses))
             };
             let rule = "a headless Service has no address of its own, only those of its pods";
-            let says = format!("is {object}, which {who} {found}");
+            let says = format!("is {object}; {who} {found}");
             return Answer::Known(
                 resolved,
                 says,
@@ -259,6 +264,20 @@ impl<'a> Names<'a> {
         let rule = "the name that Kubernetes gives a Service, with its addresses";
         let says = format!("is {object}; {who} {found}");
         Answer::Known(resolved, says, step.because(object, "spec.clusterIPs", found.clone(), rule))
+    }
+
+    /// Services that bear a bare name in other namespaces, where it does not mean them.
+    fn namesakes(&self, host: &str) -> Option<String> {
+        let services = self.evidence.projection.services.values();
+        let same = services.filter(|one| *one.service == *host || *one.key.name == *host);
+        let objects: Vec<_> = same.map(|one| super::evidence::object_of(one)).collect();
+        let first = objects.first()?;
+        Some(format!(
+            "{} has this name: a bare name means the pod's own namespace alone, so ask for {}.{}",
+            list(&objects),
+            first.name,
+            first.namespace
+        ))
     }
 
     fn asked(&self, host: &str, found: &str) -> String {
@@ -288,7 +307,8 @@ impl<'a> Names<'a> {
         let tried =
             if tried.is_empty() { String::new() } else { format!("; no answer: {}", list(tried)) };
         format!(
-            "with {dots} dots and ndots:{} the pod's resolver asks for it {how}{tried}",
+            "with {} and ndots:{} the pod's resolver asks for it {how}{tried}",
+            count(dots, "dot"),
             self.ndots
         )
     }

@@ -1,6 +1,7 @@
 //! The answer for people: numbered steps, aligned, the verdict last.
 
-use super::explanation::{Because, Explanation, Step};
+use super::Speaks;
+use super::explanation::{Because, Explanation, Step, Topic};
 use super::words::list;
 
 /// How wide the column of topics is.
@@ -15,15 +16,25 @@ pub fn text(explanation: &Explanation) -> String {
         number += 1;
         lines.extend(of_step(number, step));
     }
+    let mut told: Vec<(usize, &Step)> = Vec::new();
     for path in &explanation.paths {
         if path.steps.is_empty() {
             continue;
         }
-        let who = list(path.speaks.iter().map(|one| one.as_str()));
-        lines.push(format!("    if it is {who}:"));
+        let who = list(path.speaks.iter().map(|one| one.as_str())).replace(" and ", " or ");
+        let who = if path.speaks.len() == Speaks::ALL.len() { "anything".to_owned() } else { who };
+        lines.push(format!("    if it speaks {who}:"));
         for (at, step) in (number + 1..).zip(&path.steps) {
-            lines.extend(of_step(at, step));
+            let before = told.iter().find(|(_, other)| *other == step);
+            match (before, step.topic) {
+                (Some((before, _)), Topic::Endpoints) => {
+                    let says = format!("{}, as in {before} above", step.says);
+                    lines.extend(of_step(at, &Step::new(step.topic, says)));
+                }
+                _ => lines.extend(of_step(at, step)),
+            }
         }
+        told.extend((number + 1..).zip(&path.steps));
     }
     if !explanation.findings.is_empty() {
         lines.extend([String::new(), "what is wrong with these objects:".to_owned()]);

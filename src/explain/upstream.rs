@@ -9,10 +9,11 @@ use super::carry::Carried;
 use super::envoy::{self, Http, Undecodable, Upstream, Whither, reply, targets};
 use super::evidence::object_of;
 use super::explanation::{Outcome, Step, Topic};
-use super::words::count;
+use super::words::{count, list};
 use super::{Host, Target};
 use crate::index::APP_PROTOCOL;
 use crate::model::{Endpoint, Health, MeshPort, MeshService, ServiceKey, TrafficScope, quoted};
+use crate::translate::naming::MESH_PORT;
 
 /// How many endpoints are told of one by one.
 const MOST: usize = 12;
@@ -90,13 +91,26 @@ impl Carried<'_> {
     ) -> Step {
         let object = object_of(service);
         let speaks = match http {
-            Some(Http::Http1) => "HTTP/1.1",
-            Some(Http::Http2) => "HTTP/2",
-            Some(Http::AsClient) => "the HTTP version of the client",
-            None => "whatever the client speaks",
+            Some(Http::Http1) => "speaks HTTP/1.1",
+            Some(Http::Http2) => "speaks HTTP/2",
+            Some(Http::AsClient) => "speaks the client's version of HTTP",
+            None => "passes the bytes on as they are",
         };
-        let says = format!("{name} is port {} of {object}, and speaks {speaks}", port.number);
-        let step = Step::new(Topic::Cluster, says);
+        let says = format!("{name} is port {} of {object}, and {speaks}", port.number);
+        let mut step = Step::new(Topic::Cluster, says);
+        if port.number != self.destination.port {
+            let has = list(service.ports.iter().map(|one| one.number));
+            let rule = match self.destination.port {
+                MESH_PORT => "18081 means the default port: the one numbered so, else the first",
+                _ => {
+                    "an authority need not name port 80, and there is none: the default port is meant, 18081 or else the first"
+                }
+            };
+            step = step.because(&object, "spec.ports", has, rule);
+        }
+        if http.is_none() {
+            return step;
+        }
         let Some(facts) = self.evidence.facts_of(service) else { return step };
         let own = facts.ports.iter().find(|one| one.number == port.number);
         let field = format!("spec.ports[port={}].appProtocol", port.number);

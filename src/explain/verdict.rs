@@ -1,24 +1,28 @@
 //! The answer in a sentence or two.
 
-use super::Target;
 use super::explanation::{Outcome, Path};
 use super::words::list;
+use super::{Speaks, Target};
 
 /// The sentence. `more` are clauses that say why it is not otherwise.
 pub(super) fn of(paths: &[Path], destination: &str, more: &[String]) -> String {
-    let alone = paths.len() == 1;
-    let parts = paths.iter().map(|path| {
-        let who = if alone && path.speaks.len() > 1 {
-            "It".to_owned()
-        } else {
-            let mut who = list(path.speaks.iter().map(|one| one.as_str()));
-            if let Some(first) = who.get_mut(..1) {
-                first.make_ascii_uppercase();
-            }
-            who
-        };
-        let many = !(alone && path.speaks.len() > 1) && path.speaks.len() > 1;
-        format!("{who} {}", outcome(&path.outcome, destination, many))
+    let mut groups: Vec<(Vec<Speaks>, &Outcome)> = Vec::new();
+    for path in paths {
+        let same = groups.iter_mut().find(|(_, other)| alike(other, &path.outcome));
+        match same {
+            Some((speaks, _)) => speaks.extend(&path.speaks),
+            None => groups.push((path.speaks.clone(), &path.outcome)),
+        }
+    }
+    let alone = groups.len() == 1;
+    let parts = groups.into_iter().map(|(speaks, end)| {
+        let all = alone && speaks.len() > 1;
+        let mut who =
+            if all { "it".to_owned() } else { list(speaks.iter().map(|one| one.as_str())) };
+        if let Some(first) = who.get_mut(..1) {
+            first.make_ascii_uppercase();
+        }
+        format!("{who} {}", outcome(end, destination, !all && speaks.len() > 1))
     });
     let mut sentences: Vec<String> = parts.collect();
     sentences.extend(more.iter().cloned());
@@ -27,6 +31,17 @@ pub(super) fn of(paths: &[Path], destination: &str, more: &[String]) -> String {
         .map(|sentence| format!("{}.", sentence.trim_end_matches('.')))
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+/// Whether two ends are the same to whoever sends, though by another cluster.
+fn alike(a: &Outcome, b: &Outcome) -> bool {
+    match (a, b) {
+        (
+            Outcome::Service { service, port, endpoints, answer, .. },
+            Outcome::Service { service: other, port: its, endpoints: whom, answer: what, .. },
+        ) => service == other && port == its && endpoints == whom && answer == what,
+        _ => a == b,
+    }
 }
 
 fn outcome(outcome: &Outcome, destination: &str, many: bool) -> String {

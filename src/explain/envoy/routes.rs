@@ -134,6 +134,18 @@ fn pattern(header: &HeaderMatcher) -> Option<&MatchPattern> {
 fn asked(route: &Route) -> String {
     let headers = route.r#match.iter().flat_map(|on| &on.headers);
     let words = headers.filter_map(|header| {
+        match (pattern(header)?, header.invert_match) {
+            (MatchPattern::Contains(text), true) if text == ":" => {
+                return Some("names no port".to_owned());
+            }
+            (MatchPattern::Suffix(text), false) if text == ":" => {
+                return Some("ends in a colon".to_owned());
+            }
+            (MatchPattern::Suffix(text), false) if text.starts_with(':') => {
+                return Some(format!("names the port {}", text.trim_start_matches(':')));
+            }
+            _ => {}
+        }
         let (verb, text) = match pattern(header)? {
             MatchPattern::Exact(text) => ("is", text),
             MatchPattern::Prefix(text) => ("begins with", text),
