@@ -7,10 +7,12 @@ mod objects;
 mod once;
 mod proxies;
 mod resolve;
+mod seeing;
 mod webhook;
 mod writing;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 use futures::FutureExt;
@@ -32,6 +34,7 @@ use crate::capture::names::{self, Names};
 use crate::capture::{self, Outcome, Reconciler};
 use crate::cli::serve::Options;
 use crate::health::{Health, Part};
+use crate::status::{self, Serving};
 use crate::xds::{Server, Store};
 
 /// How many updates may queue between the source and the reconciler, which takes all at once. A
@@ -59,6 +62,9 @@ pub async fn serve(options: Options) -> Result<()> {
     let store = Arc::new(Store::default());
     let version = concat!("aether/", env!("CARGO_PKG_VERSION"));
     let mut server = Server::new(&store, version, proxies::admit());
+    let serving = Serving::default();
+    let beside = status::services(server.clients(), store.subscribe(), &serving);
+    server = server.beside(beside);
     let leave = CancellationToken::new();
     let writing = connection
         .map(|connection| Writing::start(&connection, &options, &health, &metrics, leave.clone()));
@@ -69,7 +75,7 @@ pub async fn serve(options: Options) -> Result<()> {
     if let Some(writing) = &writing {
         server = server.on_refusal(writing.on_refusal());
     }
-    metrics.register(|registry| server.stats().register(registry));
+    metrics.register(|registry| server.register(registry));
     let capture = capture::Metrics::default();
     metrics.register(|registry| capture.register(registry));
 
@@ -80,26 +86,32 @@ pub async fn serve(options: Options) -> Result<()> {
     });
     let names = names.transpose().context("the thread of --mesh-dns-snapshot")?;
 
+    let (explain, questions) = explain::Explain::new(&options.translate, store.subscribe());
     let reconciler = Reconciler::new(options.index, options.translate);
     let part = health.part("snapshot");
     part.waiting("the objects are not read yet");
     let mut on_round = writing.as_ref().map(Writing::on_round);
-    let mut publish = announced(store, part);
+    let pages = explain.page(seeing::pages(server.clients(), store.subscribe()));
+    let mut noted = explain.on_round();
+    let mut publish = announced(store, part, serving.clone());
     let each_round = move |outcome: Outcome| {
         if let Some(on_round) = &mut on_round {
             on_round(&outcome);
         }
+        noted(&outcome);
         publish(outcome);
     };
-    capture::spawn(reconciler, queued, capture, names, each_round)
+    capture::spawn(reconciler, queued, capture, names, questions, each_round)
         .context("the reconciler's thread")?;
     let following = tokio::spawn(follow);
 
     let ended = CancellationToken::new();
-    let admin = admin.map(|admin| admin::serve(admin, health.clone(), metrics, ended.clone()));
+    let admin =
+        admin.map(|admin| admin::serve(admin, health.clone(), metrics, pages, ended.clone()));
     let stop = async {
         stop.await;
         health.drain();
+        serving.set(false);
         leave.cancel();
     };
     server.run(listeners, stop).await;
@@ -120,15 +132,20 @@ pub async fn serve(options: Options) -> Result<()> {
 }
 
 /// Publishes snapshots, and says of the first that there is one.
-fn announced(store: Arc<Store>, part: Part) -> impl FnMut(Outcome) + Send + 'static {
+fn announced(
+    store: Arc<Store>,
+    part: Part,
+    serving: Serving,
+) -> impl FnMut(Outcome) + Send + 'static {
     let mut first = true;
     move |outcome| {
         let Some(snapshot) = outcome.snapshot else { return };
         let proxies = snapshot.nodes.len();
-        store.publish(snapshot);
+        store.publish_since(snapshot, outcome.since.unwrap_or_else(Instant::now));
         if std::mem::take(&mut first) {
             info!(proxies, "the objects are read; serving");
             part.ready();
+            serving.set(true);
         }
     }
 }

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use scan::{has_word, paths_after, without_comments, without_tests};
 
 /// The parts that each part may name. `run` may name all; a part that is not here must be added.
-const MAY_NAME: [(&str, &[&str]); 21] = [
+const MAY_NAME: [(&str, &[&str]); 22] = [
     ("model", &[]),
     ("random", &[]),
     ("health", &[]),
@@ -30,6 +30,7 @@ const MAY_NAME: [(&str, &[&str]); 21] = [
     ("dns", &["model", "health"]),
     ("identity", &[]),
     ("xds", &[]),
+    ("status", &["descriptors", "xds"]),
     ("index", &["model"]),
     ("leader", &["health", "api"]),
     ("permissions", &["health"]),
@@ -55,6 +56,7 @@ const MAY_NAME: [(&str, &[&str]); 21] = [
             "admission",
             "dns",
             "identity",
+            "status",
             "run",
         ],
     ),
@@ -79,6 +81,7 @@ const MAY_NAME: [(&str, &[&str]); 21] = [
             "descriptors",
             "dns",
             "identity",
+            "status",
         ],
     ),
 ];

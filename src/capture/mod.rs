@@ -12,4 +12,4 @@ mod tests;
 
 pub use metrics::Metrics;
 pub use reconciler::{Outcome, Reconciler};
-pub use task::spawn;
+pub use task::{Question, spawn};

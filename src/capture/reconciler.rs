@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::index::{self, Index};
 use crate::model::{Finding, Projection, Registry};
@@ -14,6 +15,8 @@ use crate::xds::Snapshot;
 pub struct Outcome {
     /// The new snapshot; `None` where the projection is what it was.
     pub snapshot: Option<Arc<Snapshot>>,
+    /// When the oldest of the updates came that it is made of; `None` where nobody says.
+    pub since: Option<Instant>,
     /// The registry, where it is another than before.
     pub registry: Option<Arc<Registry>>,
     /// All that is wrong now, where it is something else than before.
@@ -81,7 +84,7 @@ impl Reconciler {
         self.projection = Some(projection);
         let registry = self.index.registry();
         let findings = news.then(|| self.findings.clone());
-        Outcome { snapshot, registry, findings, appeared, vanished }
+        Outcome { snapshot, since: None, registry, findings, appeared, vanished }
     }
 
     /// The index, to look things up in.

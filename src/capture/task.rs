@@ -15,6 +15,10 @@ use super::{Metrics, Outcome, Reconciler};
 use crate::model::{Finding, Severity};
 use crate::source::Update;
 
+/// A question that the reconciler's thread answers between two rounds. It is to take what it needs
+/// and no time: the work is the asker's.
+pub type Question = Box<dyn FnOnce(&Reconciler) + Send>;
+
 /// Reconciles on a thread of its own, since it is work, and no stream should wait for it: takes
 /// updates until their sender is gone, and publishes what comes of each round. The mesh-DNS file,
 /// if there is one, gets its records and its heartbeat from this thread and no other.
@@ -26,10 +30,11 @@ pub fn spawn(
     updates: Receiver<Update>,
     metrics: Metrics,
     names: Option<Names>,
+    questions: Receiver<Question>,
     publish: impl FnMut(Outcome) + Send + 'static,
 ) -> std::io::Result<JoinHandle<()>> {
     let thread = std::thread::Builder::new().name("reconciler".into());
-    thread.spawn(move || run(reconciler, updates, &metrics, names, publish))
+    thread.spawn(move || run(reconciler, updates, &metrics, names, questions, publish))
 }
 
 /// Takes updates until their sender is gone: all that have queued, then one round of work. A round
@@ -40,11 +45,20 @@ fn run(
     mut updates: Receiver<Update>,
     metrics: &Metrics,
     mut names: Option<Names>,
+    mut questions: Receiver<Question>,
     mut publish: impl FnMut(Outcome),
 ) {
     let mut well = true;
-    while let Some(turn) = next(&mut updates, names.as_mut()) {
+    while let Some(turn) = next(&mut updates, names.as_mut(), &mut questions) {
         let started = Instant::now();
+        let turn = match turn {
+            Turn::Question(question) => {
+                // One that fails tells its asker by going away, and costs nobody else anything.
+                let _ = catch_unwind(AssertUnwindSafe(|| question(&reconciler)));
+                continue;
+            }
+            turn => turn,
+        };
         if let (Turn::Beat, true, Some(names)) = (&turn, well, &names) {
             names.vouch();
             continue;
@@ -59,11 +73,12 @@ fn run(
             reconciler.reconcile()
         }));
         well = round.is_ok();
-        let Ok(outcome) = round else {
+        let Ok(mut outcome) = round else {
             metrics.failed();
             error!("reconciling failed in a way that it must not; what was served before still is");
             continue;
         };
+        outcome.since = Some(started);
         tell(&outcome);
         metrics.round(&outcome, started.elapsed());
         if let Some(snapshot) = &outcome.snapshot {
@@ -87,20 +102,33 @@ enum Turn {
     Update(Update),
     /// The writer of the mesh-DNS file asks whether this thread lives.
     Beat,
+    /// Somebody asks something.
+    Question(Question),
 }
 
 /// Waits for the next turn; `None` when no update can come any more.
-fn next(updates: &mut Receiver<Update>, names: Option<&mut Names>) -> Option<Turn> {
+fn next(
+    updates: &mut Receiver<Update>,
+    names: Option<&mut Names>,
+    questions: &mut Receiver<Question>,
+) -> Option<Turn> {
     let beat = async {
         match names {
             Some(names) => names.beat().await,
             None => pending().await,
         }
     };
-    // Beats are rare and cost nothing, so they come first.
-    match block_on(select(pin!(beat), pin!(updates.recv()))) {
+    let asked = async {
+        match questions.recv().await {
+            Some(question) => question,
+            None => pending().await,
+        }
+    };
+    // Beats and questions are rare and cost nothing, so they come first.
+    match block_on(select(pin!(beat), select(pin!(asked), pin!(updates.recv())))) {
         Either::Left(((), _)) => Some(Turn::Beat),
-        Either::Right((update, _)) => update.map(Turn::Update),
+        Either::Right((Either::Left((question, _)), _)) => Some(Turn::Question(question)),
+        Either::Right((Either::Right((update, _)), _)) => update.map(Turn::Update),
     }
 }
 

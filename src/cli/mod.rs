@@ -10,8 +10,10 @@ pub mod inject;
 pub mod kubernetes;
 pub mod mesh_dns;
 pub mod options;
+pub mod remote;
 pub mod render;
 pub mod serve;
+pub mod status;
 pub mod values;
 pub mod webhook;
 
@@ -20,8 +22,6 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
-
-use crate::explain::ExplainError;
 
 /// A control plane that captures the traffic between services on Kubernetes, and serves it to
 /// Envoys.
@@ -47,6 +47,7 @@ enum Command {
     Explain(explain::Explain),
     Inject(Box<inject::Inject>),
     Bootstrap(bootstrap::Bootstrap),
+    Status(status::Status),
 }
 
 impl Cli {
@@ -61,6 +62,7 @@ impl Cli {
             Command::Explain(explain) => explain.run(),
             Command::Inject(inject) => inject.run(),
             Command::Bootstrap(bootstrap) => bootstrap.run().map(|()| ExitCode::SUCCESS),
+            Command::Status(status) => status.run(),
         });
         match done {
             Ok(code) => code,
@@ -70,9 +72,10 @@ impl Cli {
                 eprintln!("aether: {error:#}");
                 match self.command {
                     Command::Check(_) => ExitCode::from(check::COULD_NOT_LOOK),
-                    Command::Explain(_) if !error.is::<ExplainError>() => {
+                    Command::Explain(_) if !error.is::<explain::NotExplained>() => {
                         ExitCode::from(check::COULD_NOT_LOOK)
                     }
+                    Command::Status(_) => ExitCode::from(status::COULD_NOT_LOOK),
                     _ if error.is::<WrongOptions>() || error.is::<WrongSettings>() => {
                         ExitCode::from(WRONG_OPTIONS)
                     }

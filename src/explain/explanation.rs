@@ -2,13 +2,12 @@
 
 use std::net::SocketAddr;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Speaks;
-use crate::model::{ObjectRef, PodKey};
 
 /// What a step is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Topic {
     /// The pod.
@@ -49,32 +48,32 @@ impl Topic {
 }
 
 /// What decided a step: an object, its field, the value of that, and the rule.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Because {
     /// The object: a Kubernetes object, a resource of the proxy, or an option of ours.
     pub object: String,
     /// The field; empty where it is the whole object.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub field: String,
     /// The value of the field; empty where there is none to show.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub value: String,
     /// The rule, in words.
     pub rule: String,
 }
 
 /// One step.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// What it is about.
     pub topic: Topic,
     /// What happens there. One sentence, no full stop.
     pub says: String,
     /// What decided it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub because: Vec<Because>,
     /// What else there is to know, a line each.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
@@ -109,7 +108,7 @@ impl Step {
 }
 
 /// An endpoint that a connection may be sent to.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Target {
     /// How near it is, 0 the nearest: a farther one is used where no nearer one is left.
@@ -119,15 +118,15 @@ pub struct Target {
     /// Its share among those of its priority.
     pub weight: u32,
     /// Its region and zone, where they are known.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub locality: Option<String>,
     /// The pod, where it is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod: Option<String>,
 }
 
 /// Where a connection ends.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Outcome {
     /// Past the proxy, to where it was going: it is not captured.
@@ -147,13 +146,13 @@ pub enum Outcome {
         /// gets what `answer` says.
         endpoints: Vec<Target>,
         /// What the client gets where there is no endpoint.
-        #[serde(skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         answer: Option<String>,
     },
     /// Through the proxy to where it was going.
     Passthrough {
         /// The address, where it is known.
-        #[serde(skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<String>,
     },
     /// The proxy answers itself.
@@ -171,7 +170,7 @@ pub enum Outcome {
 }
 
 /// What becomes of a connection that speaks one way or another.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Path {
     /// What it speaks.
     pub speaks: Vec<Speaks>,
@@ -182,24 +181,22 @@ pub struct Path {
 }
 
 /// A finding on an object that has to do with it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
     /// The object.
-    #[serde(serialize_with = "as_text")]
-    pub object: ObjectRef,
+    pub object: String,
     /// The finding, as `check` prints it.
     pub finding: String,
     /// Since when this process knows of it, where it has been looking for long enough to tell.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
 }
 
 /// The whole answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Explanation {
     /// The pod that was asked about.
-    #[serde(serialize_with = "as_text")]
-    pub pod: PodKey,
+    pub pod: String,
     /// Where its connection goes, with the port.
     pub destination: String,
     /// The steps that all connections share.
@@ -207,18 +204,20 @@ pub struct Explanation {
     /// What becomes of them then.
     pub paths: Vec<Path>,
     /// What is wrong with the objects that have to do with it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Found>,
     /// All of it in a sentence or two.
     pub verdict: String,
 }
 
-fn as_text<S: serde::Serializer>(value: &impl ToString, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&value.to_string())
-}
-
 impl Serialize for Speaks {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.word())
+    }
+}
+
+impl<'de> Deserialize<'de> for Speaks {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }

@@ -12,7 +12,7 @@ use crate::model::ObjectRef;
 pub(super) fn on(objects: &BTreeSet<ObjectRef>, evidence: &Evidence) -> Vec<Found> {
     let found = objects.iter().flat_map(|object| evidence.on(object));
     let found = found.map(|(finding, since)| Found {
-        object: finding.object.clone(),
+        object: finding.object.to_string(),
         finding: finding.to_string(),
         since: since.map(text),
     });

@@ -96,7 +96,7 @@ pub fn explain(question: &Question, evidence: &Evidence) -> Result<Explanation, 
     let more = clauses(&standing, &paths, &question.pod, evidence);
     let asked = destination.to_string();
     Ok(Explanation {
-        pod: question.pod.clone(),
+        pod: question.pod.to_string(),
         verdict: verdict::of(&paths, &asked, &more),
         destination: asked,
         findings: findings::on(&objects(&standing, &paths, pod.object.clone(), evidence), evidence),

@@ -18,7 +18,7 @@ mod report;
 mod settings;
 mod store;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use about::{About, Behind};
 pub use facts::{IpRange, OtherService, PodFacts, PortFacts, RedirectionFacts, ServiceFacts};

@@ -63,6 +63,14 @@ impl Flights {
         self.open.retain(|flight| flight.nonce > nonce);
     }
 
+    /// The names in all responses that wait for their answer.
+    pub(super) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
+        let all = self.open.iter();
+        all.flat_map(|flight| {
+            flight.resources.iter().map(Resource::name).chain(flight.removed.iter())
+        })
+    }
+
     /// The nonce of the last response, 0 before the first.
     pub(super) fn last(&self) -> u64 {
         self.last

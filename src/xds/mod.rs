@@ -6,6 +6,8 @@
 //! The [`Store`] holds the snapshot; a [`Session`] is one stream as a state machine, which decides
 //! from requests, snapshots and time what is sent next; the [`Server`] does the reading and writing.
 
+mod beside;
+mod clients;
 mod delta;
 mod drive;
 mod encode;
@@ -16,6 +18,7 @@ mod message;
 mod metrics;
 mod order;
 mod owed;
+mod recent;
 mod request;
 mod resource;
 mod response;
@@ -23,6 +26,7 @@ mod rope;
 mod server;
 mod service;
 mod session;
+mod sizes;
 mod snapshot;
 mod socket;
 mod sotw;
@@ -33,8 +37,11 @@ mod subscription;
 mod table;
 #[cfg(test)]
 mod tests;
+mod trailers;
 mod view;
 
+pub use beside::Answer;
+pub use clients::{Clients, Config, Fate, KindReport, Progress, Refused, Report, Sent};
 pub use heard::{Admit, Fault, Heard, OnRefusal, Refusal};
 pub use kind::Kind;
 pub use request::{Protocol, Request, Wants};
@@ -44,9 +51,10 @@ pub use rope::{Rope, field};
 pub use server::{ListenError, Listener, Server};
 pub use service::{Service, Shared};
 pub use session::{Session, Standing};
+pub use sizes::Size;
 pub use snapshot::{Group, NodeSpec, Own, Snapshot};
 pub use socket::{Socket, SocketError};
-pub use stats::{PerKind, Stats};
+pub use stats::{Latency, PerKind, Pushes, Reason, Stats};
 pub use store::Store;
 pub use table::Table;
 pub use view::{Layer, View};

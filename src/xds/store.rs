@@ -1,10 +1,12 @@
 //! The store: the snapshot that is served now, and news of the next.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use tokio::sync::watch;
 
 use super::Snapshot;
+use super::recent::Recent;
 
 /// Holds the current snapshot for one writer and any number of streams.
 ///
@@ -14,11 +16,12 @@ use super::Snapshot;
 #[derive(Debug)]
 pub struct Store {
     current: watch::Sender<Option<Arc<Snapshot>>>,
+    pub(super) recent: Arc<Recent>,
 }
 
 impl Default for Store {
     fn default() -> Self {
-        Self { current: watch::Sender::new(None) }
+        Self { current: watch::Sender::new(None), recent: Arc::default() }
     }
 }
 
@@ -26,6 +29,13 @@ impl Store {
     /// Replaces the snapshot. The writer sees to it that generations rise; it never waits for a
     /// stream.
     pub fn publish(&self, snapshot: Arc<Snapshot>) {
+        self.publish_since(snapshot, Instant::now());
+    }
+
+    /// The same with the moment at which the oldest change came that the snapshot brings, from
+    /// which is measured how long proxies wait for it.
+    pub fn publish_since(&self, snapshot: Arc<Snapshot>, since: Instant) {
+        self.recent.note(snapshot.generation, since);
         self.current.send_replace(Some(snapshot));
     }
 

@@ -24,6 +24,11 @@ impl Layer {
         Self { table, prefix: Some(prefix.into()) }
     }
 
+    /// The table.
+    pub(super) fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
     /// Whether both show the very same table in the same way.
     pub(super) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.table, &other.table) && self.prefix == other.prefix

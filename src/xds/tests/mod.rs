@@ -5,6 +5,7 @@
 mod additions;
 mod bytes;
 mod checks;
+mod clients;
 mod delta;
 mod load;
 mod model;

@@ -1,0 +1,126 @@
+//! How a stream stands, resource by resource: made when somebody asks.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+
+use super::Client;
+use crate::xds::owed::Why;
+use crate::xds::subscription::{Subscription, Wildcard};
+use crate::xds::{Kind, Resource, Snapshot, View};
+
+/// What became of the newest form of a resource, or of its absence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// The client accepted it.
+    Synced,
+    /// It was sent, and is not answered.
+    Unanswered,
+    /// The response that brought it was refused.
+    Refused,
+    /// It is not sent yet.
+    NotSent,
+}
+
+/// A resource of one stream.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The type.
+    pub kind: Kind,
+    /// The name.
+    pub name: Arc<str>,
+    /// What became of it.
+    pub fate: Fate,
+    /// Its newest form; `None` where it does not exist (any more).
+    pub resource: Option<Resource>,
+}
+
+/// What is copied of a subscription, so that it can be looked at without the lock.
+struct Look {
+    kind: Kind,
+    wildcard: bool,
+    blank: bool,
+    named: Vec<Arc<str>>,
+    owed: BTreeMap<Arc<str>, Why>,
+    flying: HashSet<Arc<str>>,
+    missed: BTreeSet<Arc<str>>,
+    view: Option<View>,
+}
+
+impl Look {
+    fn at(sub: &Subscription, newest: Option<&View>) -> Self {
+        let missed = newest.zip(sub.view.as_ref());
+        Self {
+            kind: sub.kind,
+            wildcard: sub.wildcard != Wildcard::No,
+            blank: sub.blank,
+            named: sub.named.iter().cloned().collect(),
+            owed: sub.owed.iter().map(|(name, owed)| (name.clone(), owed.why)).collect(),
+            flying: sub.flights.names().cloned().collect(),
+            missed: missed.map_or_else(BTreeSet::new, |(newest, view)| {
+                differing(sub, view, newest).collect()
+            }),
+            view: newest.or(sub.view.as_ref()).cloned(),
+        }
+    }
+
+    fn configs(mut self) -> Vec<Config> {
+        let mut names: BTreeSet<Arc<str>> = std::mem::take(&mut self.named).into_iter().collect();
+        names.extend(self.owed.keys().chain(&self.missed).cloned());
+        if let Some(view) = self.view.as_ref().filter(|_| self.wildcard) {
+            names.append(&mut view.names(self.kind));
+        }
+        let config = |name: Arc<str>| Config {
+            kind: self.kind,
+            fate: self.fate(&name),
+            resource: self.view.as_ref().and_then(|view| view.get(self.kind, &name)),
+            name,
+        };
+        names.into_iter().map(config).collect()
+    }
+
+    fn fate(&self, name: &str) -> Fate {
+        if self.view.is_none() || self.blank || self.missed.contains(name) {
+            return Fate::NotSent;
+        }
+        match self.owed.get(name) {
+            Some(Why::Refused) => Fate::Refused,
+            Some(_) => Fate::NotSent,
+            None if self.flying.contains(name) => Fate::Unanswered,
+            None => Fate::Synced,
+        }
+    }
+}
+
+impl Client {
+    /// All that the stream asked for, by type in the order of sending, and by name.
+    pub(super) fn configs(&self, newest: Option<&Arc<Snapshot>>) -> Vec<Config> {
+        let state = self.lock();
+        let session = &state.session;
+        let newest = session.node.as_deref().zip(newest);
+        let newest = newest.and_then(|(node, newest)| View::new(newest, node, &session.lens));
+        let looks: Vec<_> =
+            session.subs.values().map(|sub| Look::at(sub, newest.as_ref())).collect();
+        drop(state);
+        looks.into_iter().flat_map(Look::configs).collect()
+    }
+}
+
+/// The names that a client wants and that are not the same in two views.
+pub(super) fn differing<'a>(
+    sub: &'a Subscription,
+    old: &'a View,
+    new: &'a View,
+) -> impl Iterator<Item = Arc<str>> + 'a {
+    let kind = sub.kind;
+    let mut names = BTreeSet::new();
+    if old.generation() != new.generation() {
+        let known =
+            if new.same_shape(old) { new.changed_since(kind, old.generation()) } else { None };
+        names = known.unwrap_or_else(|| {
+            let named = sub.named.iter().cloned();
+            old.names(kind).into_iter().chain(new.names(kind)).chain(named).collect()
+        });
+    }
+    names.retain(|name| sub.covers(name) && old.version(kind, name) != new.version(kind, name));
+    names.into_iter()
+}
