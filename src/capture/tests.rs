@@ -1,8 +1,8 @@
 //! The reconciler, from updates to snapshots.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
 
 use serde_json::{Value, json};
 
@@ -117,8 +117,15 @@ fn updates_that_queued_make_one_snapshot_and_the_thread_ends_with_its_source() {
         sink.lock().unwrap().extend(outcome.snapshot);
     };
     let metrics = Metrics::default();
-    let thread =
-        spawn(reconciler(), receiver, metrics.clone(), None, channel(1).1, publish).unwrap();
+    let thread = spawn(
+        reconciler(),
+        receiver,
+        metrics.clone(),
+        None,
+        tokio::sync::mpsc::channel(1).1,
+        publish,
+    )
+    .unwrap();
     thread.join().unwrap();
     let mut registry = prometheus_client::registry::Registry::default();
     metrics.register(&mut registry);
@@ -149,9 +156,15 @@ fn the_stamp_of_the_names_stays_while_the_reconciler_is_wedged() {
             may_go.wait();
         }
     };
-    let thread =
-        spawn(reconciler(), receiver, Metrics::default(), Some(names), channel(1).1, publish)
-            .unwrap();
+    let thread = spawn(
+        reconciler(),
+        receiver,
+        Metrics::default(),
+        Some(names),
+        tokio::sync::mpsc::channel(1).1,
+        publish,
+    )
+    .unwrap();
     let read = || -> RecordsFile {
         serde_json::from_slice(&std::fs::read(&path).unwrap_or_default()).unwrap_or_default()
     };

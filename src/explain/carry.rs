@@ -92,8 +92,12 @@ impl Carried<'_> {
         let address = on.prefix_ranges.first().map(|range| range.address_prefix.clone());
         match (address, by_bytes, self.owner()) {
             (Some(address), bytes, owner) => {
-                let step =
-                    says(&format!("{}, to the address {address}", bytes.unwrap_or("all else")));
+                let mixed = owner.is_some_and(MeshService::has_http);
+                let step = match bytes {
+                    Some(bytes) => says(&format!("{bytes}, to the address {address}")),
+                    None if mixed => says(&format!("all else that goes to the address {address}")),
+                    None => says(&format!("whatever goes to the address {address}")),
+                };
                 let rule = "a Service with a TCP port has chains of its own, by its address";
                 match owner {
                     Some(owner) => step.because(object_of(owner), "spec.clusterIPs", address, rule),

@@ -223,7 +223,7 @@ fn objects(
 
 /// Pods of the same name elsewhere, or near ones.
 fn near(pod: &PodKey, evidence: &Evidence) -> String {
-    const ALIKE: f64 = 0.85;
+    const ALIKE: f64 = 0.95;
     let wanted = pod.to_string();
     let mut near: Vec<_> = evidence
         .projection

@@ -128,7 +128,7 @@ pub fn shop() -> Vec<Value> {
         service(
             "shop",
             "mixed",
-            spec("10.96.0.4", &[("web", 80, Some("h2c")), ("db", 9000, Some("tcp"))]),
+            spec("10.96.0.4", &[("web", 80, Some("grpc")), ("db", 9000, Some("tcp"))]),
         ),
         slice(("shop", "mixed"), &[("web", 8080), ("db", 9000)], &[("10.244.0.6", "n1", draining)]),
         service("shop", "peers", spec("None", &[("web", 8080, Some("http"))])),
