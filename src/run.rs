@@ -86,7 +86,8 @@ pub async fn serve(options: Options) -> Result<()> {
     });
     let names = names.transpose().context("the thread of --mesh-dns-snapshot")?;
 
-    let (explain, questions) = explain::Explain::new(&options.translate, store.subscribe());
+    let (explain, questions) =
+        explain::Explain::new(&options.translate, store.subscribe(), server.clients());
     let reconciler = Reconciler::new(options.index, options.translate);
     let part = health.part("snapshot");
     part.waiting("the objects are not read yet");

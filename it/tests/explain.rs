@@ -189,6 +189,12 @@ fn without_times(value: &mut Value) {
         Value::Array(values) => values.iter_mut().for_each(without_times),
         Value::Object(fields) => {
             fields.remove("since");
+            // How the proxy stands only a server knows.
+            if let Some(Value::Array(notes)) = fields.get_mut("notes") {
+                notes.retain(|note| {
+                    !note.as_str().is_some_and(|note| note.starts_with("its proxy"))
+                });
+            }
             fields.values_mut().for_each(without_times);
         }
         _ => {}

@@ -171,13 +171,11 @@ impl Carried<'_> {
         let step = Step::new(Topic::Route, says).because(&object, field, &*routed.domain, rule);
         let field = format!("virtual_hosts[{name}].routes");
         let rule = match &routed.to {
-            Ok(cluster) => {
-                format!("so the port that the authority names or means leads to {cluster}")
-            }
-            Err(_) => "no port of the service is the one that the authority names".to_owned(),
+            Ok(cluster) => format!("it leads to {cluster}"),
+            Err(_) => "the authority names a port that the service does not have".to_owned(),
         };
-        let asks = if routed.on.is_empty() { "any".to_owned() } else { routed.on.clone() };
-        step.because(object, field, format!("the authority {asks}"), rule)
+        let asks = if routed.on.is_empty() { "is any other" } else { routed.on.as_str() };
+        step.because(object, field, format!("where the authority {asks}"), rule)
     }
 
     /// Why there is no cluster of this name for a TCP connection.

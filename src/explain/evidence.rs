@@ -13,6 +13,15 @@ use crate::model::{Finding, MeshService, ObjectRef, Projection, ServiceKey};
 use crate::translate::{Settings, naming};
 use crate::xds::{Snapshot, View};
 
+/// How the pod's proxy stands with the server that is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Proxy {
+    /// Whether it is connected.
+    pub connected: bool,
+    /// What it refuses at this time: the type, since when, and its own words.
+    pub refused: Vec<(String, Timestamp, String)>,
+}
+
 /// What an explanation looks at. Cheap to gather: nearly all of it is shared.
 #[derive(Debug, Clone)]
 pub struct Evidence {
@@ -26,6 +35,8 @@ pub struct Evidence {
     pub about: About,
     /// Of the Services that may be meant, where their endpoints come from.
     pub behind: BTreeMap<ObjectRef, BTreeMap<IpAddr, Behind>>,
+    /// How the proxy stands; `None` where no server is asked.
+    pub proxy: Option<Proxy>,
     /// All that is wrong, and since when that is known.
     pub findings: BTreeMap<Finding, Option<Timestamp>>,
 }
@@ -53,6 +64,7 @@ impl Evidence {
             projection: projection.clone(),
             about,
             behind,
+            proxy: None,
             findings,
         }
     }

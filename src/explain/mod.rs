@@ -26,7 +26,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 pub use envoy::Undecodable;
-pub use evidence::Evidence;
+pub use evidence::{Evidence, Proxy};
 pub use explanation::{Because, Explanation, Found, Outcome, Path, Step, Target, Topic};
 pub use question::{ASSUMED_PORT, Destination, DestinationError, Host, Question, Speaks};
 pub use text::text;
@@ -93,7 +93,8 @@ pub fn explain(question: &Question, evidence: &Evidence) -> Result<Explanation, 
         }
         None => carried(question, evidence, to, &mut steps)?,
     };
-    let more = clauses(&standing, &paths, &question.pod, evidence);
+    let mut more = clauses(&standing, &paths, &question.pod, evidence);
+    more.extend(pod::refusals(evidence));
     let asked = destination.to_string();
     Ok(Explanation {
         pod: question.pod.to_string(),

@@ -2,6 +2,7 @@
 
 use super::evidence::Evidence;
 use super::explanation::{Step, Topic};
+use super::findings::since;
 use crate::index::{MANAGED, PodFacts};
 use crate::model::{Place, PodKey, quoted};
 
@@ -61,5 +62,22 @@ fn about(pod: &PodFacts, key: &PodKey, evidence: &Evidence, step: Step) -> Step 
         (_, Some(node)) => format!("on Node {node}"),
         (_, None) => "on no node yet".to_owned(),
     };
-    step.note(format!("{account} {place}"))
+    let step = step.note(format!("{account} {place}"));
+    match &evidence.proxy {
+        Some(proxy) if !proxy.connected => step.note("its proxy is not connected to this server"),
+        Some(proxy) if proxy.refused.is_empty() => {
+            step.note("its proxy is connected to this server, and refuses nothing")
+        }
+        Some(_) => step.note("its proxy is connected to this server, and refuses what it is sent"),
+        None => step,
+    }
+}
+
+/// What the proxy refuses, a clause for each type: what it does may be what it did before.
+pub(super) fn refusals(evidence: &Evidence) -> impl Iterator<Item = String> {
+    let refused = evidence.proxy.iter().flat_map(|proxy| &proxy.refused);
+    refused.map(|(kind, time, words)| {
+        let since = since(Some(*time));
+        format!("But the pod's proxy refuses what it is sent of {kind}{since}, and may do as it did before: {words}")
+    })
 }

@@ -13,9 +13,10 @@ use tokio::sync::{mpsc, watch};
 use crate::admin::{Asked, NoPage, Pages};
 use crate::capture::{self, Outcome, Reconciler};
 use crate::cli::options::Objects;
-use crate::explain::{self, Evidence, ExplainError, Explanation, Question};
+use crate::explain::{self, Evidence, ExplainError, Explanation, Proxy, Question};
 use crate::model::Finding;
-use crate::xds::Snapshot;
+use crate::translate::naming::node_id;
+use crate::xds::{Clients, Progress, Snapshot};
 use crate::{index, translate};
 
 use super::objects::load;
@@ -53,6 +54,7 @@ pub fn explain(
 pub(super) struct Explain {
     settings: translate::Settings,
     snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
+    clients: Arc<Clients>,
     ask: mpsc::Sender<capture::Question>,
     /// Since when each finding is there, as far as this process has seen it come.
     since: Arc<Mutex<BTreeMap<Finding, Timestamp>>>,
@@ -63,10 +65,11 @@ impl Explain {
     pub(super) fn new(
         settings: &translate::Settings,
         snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
+        clients: Arc<Clients>,
     ) -> (Self, mpsc::Receiver<capture::Question>) {
         let (ask, questions) = mpsc::channel(1);
         let since = Arc::default();
-        (Self { settings: settings.clone(), snapshots, ask, since }, questions)
+        (Self { settings: settings.clone(), snapshots, clients, ask, since }, questions)
     }
 
     /// What is to hear of each round.
@@ -113,6 +116,7 @@ impl Explain {
         let findings = since.iter().map(|(finding, since)| (finding.clone(), Some(*since)));
         let findings = findings.collect();
         drop(since);
+        let proxy = self.proxy(question, &snapshot);
         let (reply, answer) = sync_channel(1);
         let (asked, settings) = (question.clone(), self.settings.clone());
         let ask = move |reconciler: &Reconciler| {
@@ -124,7 +128,23 @@ impl Explain {
             let _ = reply.send(evidence);
         };
         self.ask.blocking_send(Box::new(ask)).map_err(|_| away())?;
-        answer.recv_timeout(PATIENCE).map_err(|_| away())?.ok_or_else(not_yet)
+        let evidence = answer.recv_timeout(PATIENCE).map_err(|_| away())?.ok_or_else(not_yet)?;
+        Ok(Evidence { proxy: Some(proxy), ..evidence })
+    }
+
+    /// How the pod's proxy stands with this server.
+    fn proxy(&self, question: &Question, snapshot: &Arc<Snapshot>) -> Proxy {
+        let id = node_id(&question.pod);
+        let reports = self.clients.reports(Some(snapshot)).into_iter();
+        let own: Vec<_> = reports.filter(|one| one.node.as_deref() == Some(&*id)).collect();
+        let kinds = own.iter().flat_map(|report| &report.kinds);
+        let refused = kinds.filter(|kind| kind.progress == Progress::Refused);
+        let refused = refused.filter_map(|kind| {
+            let refused = kind.refused.as_ref()?;
+            let at = Timestamp::try_from(refused.at).ok()?;
+            Some((kind.kind.short_name().to_owned(), at, refused.words.to_string()))
+        });
+        Proxy { connected: !own.is_empty(), refused: refused.collect() }
     }
 }
 

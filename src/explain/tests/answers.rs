@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::world::{ask, end, evidence, pod, question, shop};
-use crate::explain::{Explanation, Outcome, explain};
+use crate::explain::{Explanation, Outcome, Proxy, explain};
 use crate::translate::CaptureMode::{self, RedirectAll, Scoped};
 
 /// An end in few words.
@@ -234,4 +234,21 @@ fn a_pod_that_is_not_known_is_an_error_that_names_near_ones() {
         let error = explain(&question, &evidence).unwrap_err().to_string();
         assert!(error.contains(words), "{asked}: {error}");
     }
+}
+
+#[test]
+fn a_proxy_that_refuses_is_told_of_with_its_words() {
+    let question = question("shop/front web http");
+    let mut evidence = evidence(&shop(), &question, RedirectAll);
+    let told = |evidence: &crate::explain::Evidence| explain(&question, evidence).unwrap();
+    assert!(!told(&evidence).verdict.contains("proxy refuses"));
+    evidence.proxy = Some(Proxy::default());
+    let notes = told(&evidence).steps[0].notes.join("\n");
+    assert!(notes.contains("not connected to this server"), "{notes}");
+    let at = "2026-11-30T12:00:00Z".parse().unwrap();
+    let refused = vec![("LDS".to_owned(), at, "cannot bind".to_owned())];
+    evidence.proxy = Some(Proxy { connected: true, refused });
+    let verdict = told(&evidence).verdict;
+    let words = "refuses what it is sent of LDS since 2026-11-30T12:00:00Z, and may do as it did before: cannot bind.";
+    assert!(verdict.ends_with(words), "{verdict}");
 }
