@@ -1,12 +1,12 @@
 //! The reconciler, from updates to snapshots.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc;
 
 use serde_json::{Value, json};
 
-use super::{Metrics, Outcome, Reconciler, spawn};
+use super::{Inbox, Metrics, Outcome, Reconciler, spawn};
 use crate::capture::names::{self, Names};
 use crate::index::{Change, Id, Object, ObjectKind, Settings as IndexSettings};
 use crate::model::{Finding, MeshNames, ObjectRef, Reason, RecordsFile, Severity};
@@ -119,10 +119,9 @@ fn updates_that_queued_make_one_snapshot_and_the_thread_ends_with_its_source() {
     let metrics = Metrics::default();
     let thread = spawn(
         reconciler(),
-        receiver,
+        Inbox { updates: receiver, fates: None },
         metrics.clone(),
         None,
-        tokio::sync::mpsc::channel(1).1,
         publish,
     )
     .unwrap();
@@ -158,10 +157,9 @@ fn the_stamp_of_the_names_stays_while_the_reconciler_is_wedged() {
     };
     let thread = spawn(
         reconciler(),
-        receiver,
+        Inbox { updates: receiver, fates: None },
         Metrics::default(),
         Some(names),
-        tokio::sync::mpsc::channel(1).1,
         publish,
     )
     .unwrap();

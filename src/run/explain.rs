@@ -50,7 +50,7 @@ pub fn explain(
 }
 
 /// What a running server explains from.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Explain {
     settings: translate::Settings,
     snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
