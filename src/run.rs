@@ -11,7 +11,6 @@ mod seeing;
 mod webhook;
 mod writing;
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -31,7 +30,7 @@ use writing::Writing;
 
 use crate::admin::Metrics;
 use crate::capture::names::{self, Names};
-use crate::capture::{self, Outcome, Reconciler};
+use crate::capture::{self, Inbox, Outcome, Reconciler};
 use crate::cli::serve::Options;
 use crate::health::{Health, Part};
 use crate::status::{self, Serving};
@@ -59,7 +58,7 @@ pub async fn serve(options: Options) -> Result<()> {
     let listeners = proxies::listeners(&options).await?;
     let webhook = webhook::bind(&options, connection.as_ref())?;
 
-    let store = Arc::new(Store::default());
+    let (store, fates) = proxies::store(options.canary);
     let version = concat!("aether/", env!("CARGO_PKG_VERSION"));
     let mut server = Server::new(&store, version, proxies::admit());
     let serving = Serving::default();
@@ -102,7 +101,8 @@ pub async fn serve(options: Options) -> Result<()> {
         noted(&outcome);
         publish(outcome);
     };
-    capture::spawn(reconciler, queued, capture, names, questions, each_round)
+    let inbox = Inbox { updates: queued, fates, questions: Some(questions) };
+    capture::spawn(reconciler, inbox, capture, names, each_round)
         .context("the reconciler's thread")?;
     let following = tokio::spawn(follow);
 
@@ -133,11 +133,7 @@ pub async fn serve(options: Options) -> Result<()> {
 }
 
 /// Publishes snapshots, and says of the first that there is one.
-fn announced(
-    store: Arc<Store>,
-    part: Part,
-    serving: Serving,
-) -> impl FnMut(Outcome) + Send + 'static {
+fn announced(store: Store, part: Part, serving: Serving) -> impl FnMut(Outcome) + Send + 'static {
     let mut first = true;
     move |outcome| {
         let Some(snapshot) = outcome.snapshot else { return };

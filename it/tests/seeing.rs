@@ -221,7 +221,7 @@ async fn pages_are_shown(stage: &Stage) {
 }
 
 async fn latencies_are_measured(stage: &Stage) {
-    stage.changes().await.unwrap();
+    stage.changes().unwrap();
     it::eventually("every metric", SOON, || async {
         let (_, text) = stage.page("/metrics").await?;
         let value = |name: &str| {

@@ -84,6 +84,7 @@ impl Translator {
                 nodes: self.proxies.nodes.clone(),
                 groups: self.tables.groups(),
                 stems: self.listeners.stems.clone(),
+                origin: None,
             }),
         };
         self.snapshot = Some(snapshot.clone());

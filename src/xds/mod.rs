@@ -7,6 +7,7 @@
 //! from requests, snapshots and time what is sent next; the [`Server`] does the reading and writing.
 
 mod beside;
+mod canary;
 mod clients;
 mod delta;
 mod drive;
@@ -39,9 +40,11 @@ mod table;
 mod tests;
 mod trailers;
 mod view;
+mod words;
 
 pub use beside::Answer;
-pub use clients::{Clients, Config, Fate, KindReport, Progress, Refused, Report, Sent};
+pub use canary::{CanarySettings, Fate, Grounds};
+pub use clients::{Clients, Config, Delivery, KindReport, Progress, Refused, Report, Sent};
 pub use heard::{Admit, Fault, Heard, OnRefusal, Refusal};
 pub use kind::Kind;
 pub use request::{Protocol, Request, Wants};
@@ -55,6 +58,6 @@ pub use sizes::Size;
 pub use snapshot::{Group, NodeSpec, Own, Snapshot};
 pub use socket::{Socket, SocketError};
 pub use stats::{Latency, PerKind, Pushes, Reason, Stats};
-pub use store::Store;
+pub use store::{OnFate, Store};
 pub use table::Table;
 pub use view::{Layer, View};

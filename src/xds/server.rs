@@ -109,10 +109,9 @@ impl Server {
             admit,
             on_refusal: Arc::new(|_, _| {}),
             stats: Arc::default(),
-            snapshots: store.subscribe(),
+            store: store.clone(),
             stop: CancellationToken::new(),
             clients: Arc::default(),
-            recent: store.recent.clone(),
             beside: Beside::default(),
         };
         Self { shared: Arc::new(shared), tracker: TaskTracker::new() }
@@ -145,9 +144,9 @@ impl Server {
 
     /// Adds the counters to a registry, which reads them when it is read.
     pub fn register(&self, registry: &mut Registry) {
-        let Shared { stats, clients, snapshots, .. } = &*self.shared;
-        let (stats, clients, snapshots) = (stats.clone(), clients.clone(), snapshots.clone());
-        Counters { stats, clients, snapshots }.register(registry);
+        let Shared { stats, clients, store, .. } = &*self.shared;
+        let (stats, clients) = (stats.clone(), clients.clone());
+        Counters { stats, clients, snapshots: store.subscribe() }.register(registry);
     }
 
     /// Serves until `shutdown` is done; then takes no more connections, ends the streams with
@@ -162,7 +161,7 @@ impl Server {
                 tokio::select! { () = accept => {}, () = closed.cancelled() => {} }
             });
         }
-        shutdown.await;
+        tokio::select! { () = shutdown => {}, () = self.shared.store.keep_time() => {} }
         closed.cancel();
         accepting.close();
         accepting.wait().await;

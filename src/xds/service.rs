@@ -9,7 +9,6 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures::future::{BoxFuture, Either};
 use http::{HeaderValue, Method as HttpMethod, StatusCode, header::CONTENT_TYPE};
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
 use tonic::codec::BufferSettings;
@@ -20,12 +19,11 @@ use super::beside::Beside;
 use super::clients::Clients;
 use super::heard::{Admit, OnRefusal};
 use super::message::{DeltaRequest, SotwRequest};
-use super::recent::Recent;
 use super::request::{Protocol, Request};
 use super::session::Session;
 use super::stats::{Open, Stats};
 use super::stream::Live;
-use super::{Kind, Snapshot};
+use super::{Kind, Store};
 
 /// The largest request that is read, in bytes: a proxy that reconnects names every version that it
 /// has, tens of thousands of them (statement 26).
@@ -43,13 +41,11 @@ pub struct Shared {
     /// The counters.
     pub stats: Arc<Stats>,
     /// The snapshots that are served.
-    pub snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
+    pub store: Store,
     /// Ends all streams.
     pub stop: CancellationToken,
     /// The streams that are open.
     pub clients: Arc<Clients>,
-    /// When the changes came that the newest snapshots answer.
-    pub(super) recent: Arc<Recent>,
     /// Other services on the same addresses.
     pub(super) beside: Beside,
 }
@@ -109,14 +105,15 @@ impl Service {
         // Most requests are a nonce and no more.
         let decoder = ProstDecoder::<R>::new(BufferSettings::new(1024, 32 * 1024));
         Live {
-            seat: self.shared.clients.enter(session, self.peer.clone()),
+            place: self.shared.clients.enter(session, self.peer.clone()),
             requests: Streaming::new_request(decoder, body, None, Some(LARGEST_REQUEST)),
-            snapshots: self.shared.snapshots.clone(),
+            store: self.shared.store.clone(),
+            snapshots: self.shared.store.subscribe(),
+            seat: None,
             stop: self.shared.stop.clone(),
             stats: self.shared.stats.clone(),
             on_refusal: self.shared.on_refusal.clone(),
             control_plane: self.shared.control_plane.clone(),
-            recent: self.shared.recent.clone(),
             out: VecDeque::new(),
             leaving: false,
             ended: false,

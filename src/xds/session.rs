@@ -86,6 +86,18 @@ impl Session {
         })
     }
 
+    /// The generation of the snapshot that is sent from.
+    pub fn generation(&self) -> Option<u64> {
+        self.view.as_ref().map(View::generation)
+    }
+
+    /// The generation of which the client has all that it wants, and accepted it.
+    pub fn settled(&self, now: Instant) -> Option<u64> {
+        let accepted = |sub: &Subscription| sub.accepted(now) && sub.flights.answered();
+        let settled = !self.subs.is_empty() && self.subs.values().all(accepted);
+        self.generation().filter(|_| settled)
+    }
+
     /// Takes in a newer snapshot.
     pub fn snapshot(&mut self, snapshot: Arc<Snapshot>) {
         self.newest = Some(snapshot);

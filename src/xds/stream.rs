@@ -19,15 +19,15 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tonic::{Status, Streaming};
 
-use super::clients::{Seat, Sent, State, beginning};
+use super::canary::Seat;
+use super::clients::{Place, Sent, State, beginning};
 use super::encode::Encoder;
-use super::heard::{Fault, Heard, OnRefusal, Refusal};
-use super::recent::Recent;
+use super::heard::{Fault, Heard, OnRefusal};
 use super::request::Request;
 use super::session::Standing;
 use super::stats::{Open, Reason, Stats};
 use super::trailers::trailers;
-use super::{Response, Snapshot, View};
+use super::{Response, Snapshot, Store, words};
 
 /// How many requests are read before they are answered, where as many came at once.
 const BATCH: usize = 64;
@@ -38,14 +38,16 @@ const WORDS: usize = 64 << 10;
 /// A stream of either protocol.
 pub(super) struct Live<R> {
     /// Its state, which others may look at while nothing is being decided.
-    pub(super) seat: Seat,
+    pub(super) place: Place,
     pub(super) requests: Streaming<R>,
+    pub(super) store: Store,
     pub(super) snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
+    /// The stream's place among those that may be canaries.
+    pub(super) seat: Option<Seat>,
     pub(super) stop: CancellationToken,
     pub(super) stats: Arc<Stats>,
     pub(super) on_refusal: OnRefusal,
     pub(super) control_plane: Arc<str>,
-    pub(super) recent: Arc<Recent>,
     pub(super) out: VecDeque<Encoder>,
     /// The client has said all that it will: what it asked for is sent, and no more.
     pub(super) leaving: bool,
@@ -97,14 +99,14 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
     /// Asks the state machine what to send; whether it was anything.
     fn decide(&mut self) -> Result<bool, Status> {
         let now = Instant::now();
-        let mut state = self.seat.lock();
-        let before = state.session.view.as_ref().map(View::generation);
+        let mut state = self.place.lock();
+        let before = state.session.generation();
         let responses = state.session.drive(now);
-        let after = state.session.view.as_ref().map(View::generation);
+        let after = state.session.generation();
         // Only to another snapshot than the first does a change lead.
         let since = match (before, after) {
             (Some(before), Some(after)) if before < after && !responses.is_empty() => {
-                self.recent.since(before, after)
+                self.store.since(before, after)
             }
             _ => None,
         };
@@ -138,15 +140,26 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
             );
             self.out.push_back(encoder);
         }
+        let settled = self.seat.as_ref().zip(state.session.settled(now));
+        drop(state);
+        if let Some((seat, generation)) = settled {
+            seat.settled(generation);
+        }
         Ok(!self.out.is_empty())
     }
 
     /// Waits for something to happen. An error ends the stream, and may be `Ok`.
     async fn hear(&mut self) -> Result<(), Status> {
-        let deadline = self.seat.lock().session.deadline(Instant::now());
+        let deadline = self.place.lock().session.deadline(Instant::now());
         let sleep = async {
             match deadline {
                 Some(at) => tokio::time::sleep_until(at.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        let rung = async {
+            match &self.seat {
+                Some(seat) => seat.rung().await,
                 None => std::future::pending().await,
             }
         };
@@ -169,44 +182,26 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
             changed = self.snapshots.changed() => if changed.is_err() {
                 return Err(Status::unavailable("shutting down"));
             },
+            () = rung => {}
             () = sleep => {}
         }
-        let newest = self.snapshots.borrow_and_update().clone();
+        let released = self.snapshots.borrow_and_update().clone();
+        let newest = self.seat.as_ref().map_or(released, Seat::offered);
         if let Some(newest) = newest {
-            self.seat.lock().session.snapshot(newest);
+            self.place.lock().session.snapshot(newest);
         }
         self.note();
         Ok(())
     }
 
-    /// Says once when the node comes to wait, and when that is over. To be served is no news.
+    /// Says once when the node comes to wait, and when that is over.
     fn note(&mut self) {
-        let state = self.seat.lock();
+        let state = self.place.lock();
         let now = state.session.standing();
         let before = std::mem::replace(&mut self.standing, now);
-        if before == now {
-            return;
-        }
-        let (node, peer) = (state.session.node().unwrap_or_default(), self.seat.peer());
-        match now {
-            Some(Standing::Waiting) => {
-                tracing::info!(
-                    node,
-                    peer,
-                    "the proxy waits: its node is not known, or not managed"
-                );
-            }
-            Some(Standing::Forgotten) => {
-                tracing::info!(
-                    node,
-                    peer,
-                    "the proxy's node is gone, or not managed any more: it keeps what it has, and waits"
-                );
-            }
-            Some(Standing::Served) if before.is_some() => {
-                tracing::info!(node, peer, "the proxy waits no more: its node is known");
-            }
-            Some(Standing::Served) | None => {}
+        if before != now {
+            let node = state.session.node().unwrap_or_default();
+            words::standing(node, self.place.peer(), before, now);
         }
     }
 
@@ -222,13 +217,18 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
         if let Some(words) = request.error.as_mut().filter(|words| words.len() > WORDS) {
             *words = beginning(words, WORDS).to_owned();
         }
-        let mut state = self.seat.lock();
+        let mut state = self.place.lock();
         let State { session, ledger } = &mut *state;
         let url = request.type_url.clone();
         let refuses = request.error.is_some();
         let nonce: Option<u64> = request.nonce.parse().ok();
         tracing::trace!(node = session.node(), kind = url, nonce = request.nonce, "request");
-        match session.request(request, Instant::now()) {
+        let sent_from = session.generation();
+        let heard = session.request(request, Instant::now());
+        if self.seat.is_none() {
+            self.seat = session.node.as_ref().and_then(|node| self.store.seat(node));
+        }
+        match heard {
             Ok(Heard::Fine) => {
                 let nonce = nonce.filter(|_| !refuses);
                 let accepted = nonce.and_then(|nonce| ledger.accepted(nonce, SystemTime::now()));
@@ -244,36 +244,27 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
                 self.stats.nacks.add(refusal.kind, 1);
                 let node: Arc<str> = session.node.clone().unwrap_or_default();
                 drop(state);
-                self.tell(&node, &refusal);
+                words::refusal(&node, self.place.peer(), &refusal);
+                if let (Some(seat), Some(generation)) = (&self.seat, sent_from) {
+                    seat.refused(generation, &refusal);
+                }
                 (self.on_refusal)(&node, &refusal);
                 Ok(())
             }
             Ok(Heard::Unknown) => {
                 self.stats.unknown_types.fetch_add(1, Relaxed);
                 let node = session.node().unwrap_or_default();
-                let peer = self.seat.peer();
-                tracing::debug!(node, peer, type_url = url, "a type that is not served");
+                let peer = self.place.peer();
+                tracing::debug!(node, %peer, type_url = url, "a type that is not served");
                 Ok(())
             }
             Err(fault) => {
                 if matches!(fault, Fault::Node { .. }) {
                     self.stats.refused_nodes.fetch_add(1, Relaxed);
                 }
-                tracing::info!(peer = self.seat.peer(), "stream refused: {fault}");
+                tracing::info!(peer = %self.place.peer(), "stream refused: {fault}");
                 Err(Status::invalid_argument(fault.to_string()))
             }
-        }
-    }
-
-    /// Says once that a response was refused; a client that repeats itself is not repeated.
-    fn tell(&self, node: &str, refusal: &Refusal) {
-        let Refusal { kind, words, names, repeated } = refusal;
-        let names = names.iter().take(8).map(String::as_str).collect::<Vec<_>>().join(", ");
-        let (kind, peer) = (kind.type_url(), self.seat.peer());
-        if *repeated {
-            tracing::debug!(node, peer, kind, names, "refused again: {words}");
-        } else {
-            tracing::warn!(node, peer, kind, names, "the proxy refused it: {words}");
         }
     }
 

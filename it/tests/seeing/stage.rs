@@ -52,7 +52,7 @@ impl Stage {
             pod.netns().run(async { Ok(TcpListener::bind("127.0.0.1:18001").await?) }).await?;
         let taken = AbortOnDropHandle::new(tokio::spawn(async move {
             let _taken = taken;
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }));
         let envoy = Envoy::start(&pod, &mesh.aether.bootstrap(REFUSER, Over::Socket, &[])?)?;
         let stage = Self { _envoy: envoy, _taken: taken, _pod: pod, mesh };
@@ -116,7 +116,7 @@ impl Stage {
     }
 
     /// Another endpoint of the cart's.
-    pub async fn changes(&self) -> Result<()> {
+    pub fn changes(&self) -> Result<()> {
         let slice = cart(2)?.into_iter().next_back().context("a slice")?;
         let slice = slice.with(&["metadata", "name"], "cart-2");
         self.mesh.world.put("more", &[slice])

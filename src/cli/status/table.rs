@@ -56,6 +56,7 @@ fn waits(stream: &Stream) -> bool {
 fn cell(stream: &Stream, name: &str) -> String {
     match stream.types.get(name) {
         None => "-".to_owned(),
+        Some(of) if !of.wildcard && of.names == 0 => "-".to_owned(),
         Some(of) if of.state == "pending" && waits(stream) => "waiting".to_owned(),
         Some(of) if of.state == "pending" && of.due > 0 => format!("pending {}", of.due),
         Some(of) => of.state.clone(),

@@ -40,7 +40,11 @@ fn a_line_for_each_stream_is_aligned_and_has_the_proxys_words() {
     let over = of("synced", 0, Some("it was wrong once"));
     let refused = of("refused", 0, Some("Error adding\nlistener  x: no such filter"));
     let some = json!({ "CDS": of("pending", 3, None), "EDS": over, "LDS": refused });
-    let waits = json!({ "CDS": of("pending", 0, None), "LDS": of("pending", 0, None) });
+    // It asked for some once, and wants none of them any more.
+    let mut none = of("synced", 0, None);
+    none["wildcard"] = json!(false);
+    let waits =
+        json!({ "CDS": of("pending", 0, None), "LDS": of("pending", 0, None), "RDS": none });
     let streams = [
         stream("pod/shop/cart", "10.0.0.7:41234", 99_988, "served", &all),
         stream("pod/shop/frontend", "unix:pid=12", 99_800, "served", &some),

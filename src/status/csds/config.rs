@@ -11,7 +11,7 @@ use envoy_types::pb::google::protobuf::{Any, Timestamp};
 use prost::Message;
 use tonic::Status;
 
-use crate::xds::{Config, Fate, Kind, KindReport, Refused, Report, Resource};
+use crate::xds::{Config, Delivery, Kind, KindReport, Refused, Report, Resource};
 
 /// How many bytes an answer may still have.
 #[derive(Debug)]
@@ -69,20 +69,20 @@ pub(in crate::status) fn client(
 }
 
 fn generic(config: Config, of_type: Option<&KindReport>, contents: bool) -> GenericXdsConfig {
-    let Config { kind, name, fate, resource } = config;
+    let Config { kind, name, delivery, resource } = config;
     let version_info = resource.as_ref().map(|resource| resource.version().to_string());
     let version_info = version_info.unwrap_or_default();
-    let status = match fate {
-        Fate::Synced => ConfigStatus::Synced,
-        Fate::Unanswered => ConfigStatus::Stale,
-        Fate::Refused => ConfigStatus::Error,
-        Fate::NotSent => ConfigStatus::NotSent,
+    let status = match delivery {
+        Delivery::Synced => ConfigStatus::Synced,
+        Delivery::Unanswered => ConfigStatus::Stale,
+        Delivery::Refused => ConfigStatus::Error,
+        Delivery::NotSent => ConfigStatus::NotSent,
     };
-    let absent = fate == Fate::Synced && resource.is_none();
+    let absent = delivery == Delivery::Synced && resource.is_none();
     let client_status =
         if absent { ClientResourceStatus::DoesNotExist } else { ClientResourceStatus::Unknown };
     let refused = of_type.and_then(|of_type| of_type.refused.as_ref());
-    let error_state = refused.filter(|_| fate == Fate::Refused);
+    let error_state = refused.filter(|_| delivery == Delivery::Refused);
     let error_state = error_state.map(|refused| failure(refused, &version_info));
     GenericXdsConfig {
         type_url: kind.type_url().to_owned(),

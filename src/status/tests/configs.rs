@@ -10,7 +10,7 @@ use tonic::{Code, Status};
 
 use super::world::cluster;
 use crate::status::csds::{Room, client};
-use crate::xds::{Config, Fate, Kind, KindReport, Progress, Protocol, Refused, Report};
+use crate::xds::{Config, Delivery, Kind, KindReport, Progress, Protocol, Refused, Report};
 
 fn report() -> Report {
     let refused = Refused {
@@ -43,11 +43,11 @@ fn report() -> Report {
 }
 
 fn configs() -> Vec<Config> {
-    use Fate::{NotSent, Refused, Synced, Unanswered};
-    let config = |name: &str, fate, there: bool| Config {
+    use Delivery::{NotSent, Refused, Synced, Unanswered};
+    let config = |name: &str, delivery, there: bool| Config {
         kind: Kind::Cluster,
         name: name.into(),
-        fate,
+        delivery,
         resource: there.then(|| cluster(name)),
     };
     vec![
@@ -64,7 +64,7 @@ fn told(contents: bool, most: usize) -> Result<ClientConfig, Status> {
 }
 
 #[test]
-fn s31_each_fate_has_its_status_and_the_refused_one_the_words() {
+fn s31_each_delivery_has_its_status_and_the_refused_one_the_words() {
     use ConfigStatus::{Error, NotSent, Stale, Synced};
     let told = told(true, 1 << 20).unwrap();
     assert_eq!(told.node.unwrap().id, "pod/shop/cart");

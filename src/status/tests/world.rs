@@ -49,5 +49,6 @@ pub fn snapshot() -> Arc<Snapshot> {
         nodes: Arc::new([node(NODE, "shop"), node("pod/pay/till", "pay")].into()),
         groups: [group("shop"), group("pay")].into(),
         stems: BTreeMap::from([("tail".into(), stem)]),
+        origin: None,
     })
 }

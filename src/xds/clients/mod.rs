@@ -17,7 +17,7 @@ use std::time::SystemTime;
 pub(super) use ledger::{Ledger, beginning};
 pub use ledger::{Refused, Sent};
 pub use report::{KindReport, Progress, Report};
-pub use resources::{Config, Fate};
+pub use resources::{Config, Delivery};
 
 use super::{Kind, Protocol, Session, Snapshot};
 
@@ -45,15 +45,15 @@ pub(super) struct State {
 }
 
 impl Clients {
-    /// Enters a stream. It leaves when the seat is dropped (statement 25).
-    pub(super) fn enter(self: &Arc<Self>, session: Session, peer: Arc<str>) -> Seat {
+    /// Enters a stream. It leaves when the place is dropped (statement 25).
+    pub(super) fn enter(self: &Arc<Self>, session: Session, peer: Arc<str>) -> Place {
         let id = self.next.fetch_add(1, Relaxed);
         let (protocol, only) = (session.protocol, session.only);
         let state = Mutex::new(State { session, ledger: Ledger::new(protocol) });
         let since = SystemTime::now();
         let client = Arc::new(Client { id, peer, since, protocol, only, state });
         self.open().insert(id, client.clone());
-        Seat { client, clients: self.clone() }
+        Place { client, clients: self.clone() }
     }
 
     /// How each stream stands with the newest snapshot, sorted by node and then by age. A node
@@ -102,12 +102,12 @@ impl Client {
 }
 
 /// A stream's place among the clients, which it leaves on every way out.
-pub(super) struct Seat {
+pub(super) struct Place {
     client: Arc<Client>,
     clients: Arc<Clients>,
 }
 
-impl Seat {
+impl Place {
     /// The state, for as long as it takes to decide something.
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.client.lock()
@@ -119,7 +119,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for Place {
     fn drop(&mut self) {
         self.clients.open().remove(&self.client.id);
     }

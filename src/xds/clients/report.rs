@@ -7,7 +7,7 @@ use super::resources::differing;
 use super::{Client, Refused, Sent, State};
 use crate::xds::owed::Why;
 use crate::xds::subscription::{Subscription, Wildcard};
-use crate::xds::{Kind, Protocol, Snapshot, Standing, View};
+use crate::xds::{Kind, Protocol, Session, Snapshot, Standing, View};
 
 /// How a stream stands with the newest snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,11 +69,7 @@ impl Client {
     pub(super) fn report(&self, newest: Option<&Arc<Snapshot>>) -> Report {
         let state = self.lock();
         let session = &state.session;
-        let view = session.node.as_deref().zip(newest).and_then(|(node, newest)| {
-            let behind =
-                session.view.as_ref().is_none_or(|view| view.generation() != newest.generation);
-            behind.then(|| View::new(newest, node, &session.lens)).flatten()
-        });
+        let view = session.missed(newest);
         let standing = session.node.as_deref().zip(newest).map(|(node, newest)| {
             match (newest.nodes.contains_key(node), session.view.is_some()) {
                 (true, _) => Standing::Served,
@@ -91,6 +87,16 @@ impl Client {
             generation: session.view.as_ref().map(View::generation),
             kinds: session.subs.values().map(|sub| state.kind(sub, view.as_ref())).collect(),
         }
+    }
+}
+
+impl Session {
+    /// What the node sees of a newer snapshot than the one that it is served from, if this is one.
+    /// A canary is served from one that not all have yet.
+    pub(super) fn missed(&self, newest: Option<&Arc<Snapshot>>) -> Option<View> {
+        let (newest, node) = newest.zip(self.node.as_deref())?;
+        let has = self.generation().unwrap_or_default();
+        (has < newest.generation).then(|| View::new(newest, node, &self.lens)).flatten()
     }
 }
 

@@ -10,7 +10,7 @@ use crate::xds::{Kind, Resource, Snapshot, View};
 
 /// What became of the newest form of a resource, or of its absence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum Delivery {
     /// The client accepted it.
     Synced,
     /// It was sent, and is not answered.
@@ -29,7 +29,7 @@ pub struct Config {
     /// The name.
     pub name: Arc<str>,
     /// What became of it.
-    pub fate: Fate,
+    pub delivery: Delivery,
     /// Its newest form; `None` where it does not exist (any more).
     pub resource: Option<Resource>,
 }
@@ -71,22 +71,22 @@ impl Look {
         }
         let config = |name: Arc<str>| Config {
             kind: self.kind,
-            fate: self.fate(&name),
+            delivery: self.delivery(&name),
             resource: self.view.as_ref().and_then(|view| view.get(self.kind, &name)),
             name,
         };
         names.into_iter().map(config).collect()
     }
 
-    fn fate(&self, name: &str) -> Fate {
+    fn delivery(&self, name: &str) -> Delivery {
         if self.view.is_none() || self.blank || self.missed.contains(name) {
-            return Fate::NotSent;
+            return Delivery::NotSent;
         }
         match self.owed.get(name) {
-            Some(Why::Refused) => Fate::Refused,
-            Some(_) => Fate::NotSent,
-            None if self.flying.contains(name) => Fate::Unanswered,
-            None => Fate::Synced,
+            Some(Why::Refused) => Delivery::Refused,
+            Some(_) => Delivery::NotSent,
+            None if self.flying.contains(name) => Delivery::Unanswered,
+            None => Delivery::Synced,
         }
     }
 }
@@ -96,8 +96,7 @@ impl Client {
     pub(super) fn configs(&self, newest: Option<&Arc<Snapshot>>) -> Vec<Config> {
         let state = self.lock();
         let session = &state.session;
-        let newest = session.node.as_deref().zip(newest);
-        let newest = newest.and_then(|(node, newest)| View::new(newest, node, &session.lens));
+        let newest = session.missed(newest);
         let looks: Vec<_> =
             session.subs.values().map(|sub| Look::at(sub, newest.as_ref())).collect();
         drop(state);

@@ -13,7 +13,7 @@ use tonic::Streaming;
 
 use super::super::clients::{Ledger, beginning};
 use super::super::{
-    Config, Fate, Kind, KindReport, Progress, Protocol, Reason, Refusal, Report, Sent, Standing,
+    Config, Delivery, Kind, KindReport, Progress, Protocol, Reason, Refusal, Report, Sent, Standing,
 };
 use super::served::{Served, node};
 use super::wire::{ask, subscribe, wire};
@@ -79,16 +79,16 @@ fn progress(kind: Kind, progress: Progress) -> impl Fn(&[Report]) -> bool {
     move |reports| of(reports, kind).is_some_and(|of| of.progress == progress)
 }
 
-/// The fates of the only stream's resources of a type.
-fn fates(served: &Served, kind: Kind) -> Vec<(String, Fate)> {
+/// The deliveries of the only stream's resources of a type.
+fn deliveries(served: &Served, kind: Kind) -> Vec<(String, Delivery)> {
     let newest = served.store.current();
     let configs: Vec<Config> =
         served.clients.configs(newest.as_ref(), |id| id == NODE).flat_map(|(_, all)| all).collect();
     let configs = configs.into_iter().filter(|config| config.kind == kind);
-    configs.map(|config| (config.name.to_string(), config.fate)).collect()
+    configs.map(|config| (config.name.to_string(), config.delivery)).collect()
 }
 
-fn told(all: &[(&str, Fate)]) -> Vec<(String, Fate)> {
+fn told(all: &[(&str, Delivery)]) -> Vec<(String, Delivery)> {
     all.iter().map(|(name, fate)| ((*name).to_owned(), *fate)).collect()
 }
 
@@ -102,20 +102,23 @@ async fn s31_what_was_sent_accepted_refused_and_not_sent_is_told_by_resource() {
     let report = of(&reports, CDS).unwrap();
     assert_eq!((report.wildcard, report.names, report.unanswered), (true, 0, 1));
     assert_eq!(report.sent.map(|sent| (sent.resources, sent.removed)), Some((2, 0)));
-    assert_eq!(fates(&served, CDS), told(&[("a", Fate::Unanswered), ("b", Fate::Unanswered)]));
+    assert_eq!(
+        deliveries(&served, CDS),
+        told(&[("a", Delivery::Unanswered), ("b", Delivery::Unanswered)])
+    );
 
     stream.answer(&clusters, None);
     let reports = until(&served, progress(CDS, Progress::Synced)).await;
     assert_eq!(of(&reports, CDS).unwrap().accepted.map(|(nonce, _)| nonce), Some(1));
     assert_eq!(reports[0].standing, Some(Standing::Served));
-    assert_eq!(fates(&served, CDS), told(&[("a", Fate::Synced), ("b", Fate::Synced)]));
+    assert_eq!(deliveries(&served, CDS), told(&[("a", Delivery::Synced), ("b", Delivery::Synced)]));
 
     // One that is absent is told to be, and is synced so.
     stream.say.send(subscribe(EDS, &["a", "x"])).unwrap();
     let endpoints = stream.next().await;
     stream.answer(&endpoints, None);
     until(&served, progress(EDS, Progress::Synced)).await;
-    assert_eq!(fates(&served, EDS), told(&[("a", Fate::Synced), ("x", Fate::Synced)]));
+    assert_eq!(deliveries(&served, EDS), told(&[("a", Delivery::Synced), ("x", Delivery::Synced)]));
 
     world.cluster("b", "2");
     world.publish(&served.store);
@@ -124,7 +127,10 @@ async fn s31_what_was_sent_accepted_refused_and_not_sent_is_told_by_resource() {
     let reports = until(&served, progress(CDS, Progress::Refused)).await;
     let refused = of(&reports, CDS).unwrap().refused.clone().unwrap();
     assert_eq!((&*refused.words, &*refused.names), ("b is wrong", &["b".to_owned()][..]));
-    assert_eq!(fates(&served, CDS), told(&[("a", Fate::Synced), ("b", Fate::Refused)]));
+    assert_eq!(
+        deliveries(&served, CDS),
+        told(&[("a", Delivery::Synced), ("b", Delivery::Refused)])
+    );
 
     world.cluster("b", "3");
     world.publish(&served.store);
@@ -138,7 +144,7 @@ async fn s31_what_was_sent_accepted_refused_and_not_sent_is_told_by_resource() {
     stream.answer(&changed, None);
     let reports = until(&served, progress(CDS, Progress::Synced)).await;
     assert!(of(&reports, CDS).unwrap().refused.is_some(), "the last refusal is still told");
-    assert_eq!(fates(&served, CDS), told(&[("a", Fate::Synced), ("b", Fate::Synced)]));
+    assert_eq!(deliveries(&served, CDS), told(&[("a", Delivery::Synced), ("b", Delivery::Synced)]));
     let reasons: Vec<_> = served.stats.responses.by_reason(CDS).collect();
     let expected = [(Reason::First, 1), (Reason::Change, 2), (Reason::Asked, 0), (Reason::Held, 0)];
     assert_eq!(reasons, expected);
@@ -161,9 +167,10 @@ async fn s31_a_stream_that_does_not_read_is_told_by_what_it_misses() {
     assert_eq!(reports[0].generation, Some(missed.generation - 1));
     let configs = served.clients.configs(Some(&missed), |_| true);
     let configs: Vec<_> = configs.flat_map(|(_, configs)| configs).collect();
-    let fates: Vec<_> = configs.iter().map(|c| (&*c.name, c.fate, c.resource.is_some())).collect();
-    let not_sent = |name, exists| (name, Fate::NotSent, exists);
-    assert_eq!(fates, [not_sent("a", true), not_sent("b", false), not_sent("c", true)]);
+    let deliveries: Vec<_> =
+        configs.iter().map(|c| (&*c.name, c.delivery, c.resource.is_some())).collect();
+    let not_sent = |name, exists| (name, Delivery::NotSent, exists);
+    assert_eq!(deliveries, [not_sent("a", true), not_sent("b", false), not_sent("c", true)]);
 }
 
 #[tokio::test]
