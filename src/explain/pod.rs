@@ -6,12 +6,9 @@ use super::findings::since;
 use crate::index::{MANAGED, PodFacts};
 use crate::model::{Place, PodKey, quoted};
 
-/// The field that decides.
-const LABEL: &str = "metadata.labels[aether.io/managed]";
-
 /// What the step says, and why the pod's connections are not captured, where they are not.
 pub(super) fn step(pod: &PodFacts, key: &PodKey, evidence: &Evidence) -> (Step, Option<String>) {
-    debug_assert!(LABEL.contains(MANAGED));
+    let label = format!("metadata.labels[{MANAGED}]");
     let object = &pod.object;
     let (step, why) = if evidence.about.never_touched {
         let why = format!("the namespace {} is never touched", key.namespace);
@@ -21,7 +18,7 @@ pub(super) fn step(pod: &PodFacts, key: &PodKey, evidence: &Evidence) -> (Step, 
     } else if pod.managed != Some(true) {
         let mut step = Step::new(Topic::Pod, format!("{key} is not in the mesh")).because(
             object,
-            LABEL,
+            label,
             if pod.managed.is_some() { "other than \"true\"" } else { "(absent)" },
             "a pod is in the mesh when its own label says \"true\"; that of its namespace acts when a pod is created",
         );
@@ -33,7 +30,7 @@ pub(super) fn step(pod: &PodFacts, key: &PodKey, evidence: &Evidence) -> (Step, 
     } else {
         let rule = "its own label puts a pod into the mesh";
         let step = Step::new(Topic::Pod, format!("{key} is in the mesh"));
-        let step = step.because(object, LABEL, "\"true\"", rule);
+        let step = step.because(object, label, "\"true\"", rule);
         if pod.host_network {
             let rule = "nothing is redirected in the network of a node";
             let step = step.because(object, "spec.hostNetwork", "true", rule);
