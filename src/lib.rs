@@ -13,6 +13,7 @@ pub mod cli;
 pub mod descriptors;
 pub mod dns;
 pub mod events;
+pub mod explain;
 pub mod generate;
 pub mod health;
 pub mod identity;

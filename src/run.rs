@@ -1,6 +1,7 @@
 //! The one place that wires the parts together.
 
 mod admin;
+mod explain;
 mod identity_ready;
 mod objects;
 mod once;
@@ -20,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 pub use crate::source::manifest::{Form, RawDocument, documents};
+pub use explain::explain;
 pub use identity_ready::identity_ready;
 pub use once::{Once, once};
 pub use resolve::resolve;
@@ -83,19 +85,23 @@ pub async fn serve(options: Options) -> Result<()> {
     });
     let names = names.transpose().context("the thread of --mesh-dns-snapshot")?;
 
+    let (explain, questions) =
+        explain::Explain::new(&options.translate, store.subscribe(), server.clients());
     let reconciler = Reconciler::new(options.index, options.translate);
     let part = health.part("snapshot");
     part.waiting("the objects are not read yet");
     let mut on_round = writing.as_ref().map(Writing::on_round);
-    let pages = seeing::pages(server.clients(), store.subscribe());
+    let pages = explain.page(seeing::pages(server.clients(), store.subscribe()));
+    let mut noted = explain.on_round();
     let mut publish = announced(store, part, serving.clone());
     let each_round = move |outcome: Outcome| {
         if let Some(on_round) = &mut on_round {
             on_round(&outcome);
         }
+        noted(&outcome);
         publish(outcome);
     };
-    let inbox = Inbox { updates: queued, fates };
+    let inbox = Inbox { updates: queued, fates, questions: Some(questions) };
     capture::spawn(reconciler, inbox, capture, names, each_round)
         .context("the reconciler's thread")?;
     let following = tokio::spawn(follow);

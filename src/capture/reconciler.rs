@@ -113,6 +113,11 @@ impl Reconciler {
         Outcome { snapshot, since: None, registry, findings, appeared, vanished }
     }
 
+    /// The index, to look things up in.
+    pub fn index(&self) -> &Index {
+        &self.index
+    }
+
     /// The projection of the last round.
     pub fn projection(&self) -> Option<&Projection> {
         self.projection.as_deref()

@@ -24,7 +24,13 @@ pub struct Inbox {
     pub updates: Receiver<Update>,
     /// What became of snapshots, where they are tried on a few proxies first.
     pub fates: Option<UnboundedReceiver<Fate>>,
+    /// From whoever asks something.
+    pub questions: Option<Receiver<Question>>,
 }
+
+/// A question that the reconciler's thread answers between two rounds. It is to take what it needs
+/// and no time: the work is the asker's.
+pub type Question = Box<dyn FnOnce(&Reconciler) + Send>;
 
 /// Reconciles on a thread of its own, since it is work, and no stream should wait for it: takes
 /// updates until their sender is gone, and publishes what comes of each round. The mesh-DNS file,
@@ -56,6 +62,14 @@ fn run(
     let mut well = true;
     while let Some(turn) = next(&mut inbox, names.as_mut()) {
         let started = Instant::now();
+        let turn = match turn {
+            Turn::Question(question) => {
+                // One that fails tells its asker by going away, and costs nobody else anything.
+                let _ = catch_unwind(AssertUnwindSafe(|| question(&reconciler)));
+                continue;
+            }
+            turn => turn,
+        };
         if let (Turn::Beat, true, Some(names)) = (&turn, well, &names) {
             names.vouch();
             continue;
@@ -64,7 +78,7 @@ fn run(
             match turn {
                 Turn::Update(update) => reconciler.apply(update),
                 Turn::Fate(fate) => hear(&mut reconciler, &fate, metrics),
-                Turn::Beat => {}
+                Turn::Beat | Turn::Question(_) => {}
             }
             while let Ok(more) = inbox.updates.try_recv() {
                 reconciler.apply(more);
@@ -103,6 +117,8 @@ enum Turn {
     Fate(Fate),
     /// The writer of the mesh-DNS file asks whether this thread lives.
     Beat,
+    /// Somebody asks something.
+    Question(Question),
 }
 
 /// Waits for the next turn; `None` when no update can come any more.
@@ -113,7 +129,7 @@ fn next(inbox: &mut Inbox, names: Option<&mut Names>) -> Option<Turn> {
             None => pending().await,
         }
     };
-    let Inbox { updates, fates } = inbox;
+    let Inbox { updates, fates, questions } = inbox;
     let fate = async {
         let fate = match fates {
             Some(fates) => fates.recv().await,
@@ -124,11 +140,22 @@ fn next(inbox: &mut Inbox, names: Option<&mut Names>) -> Option<Turn> {
             None => pending().await,
         }
     };
-    // Beats and fates are rare and cost little, so they come first.
-    let (beat, fate) = (pin!(beat), pin!(fate));
-    match block_on(select(select(beat, fate), pin!(updates.recv()))) {
-        Either::Left((Either::Left(((), _)), _)) => Some(Turn::Beat),
-        Either::Left((Either::Right((fate, _)), _)) => Some(Turn::Fate(fate)),
+    let asked = async {
+        let question = match questions {
+            Some(questions) => questions.recv().await,
+            None => None,
+        };
+        match question {
+            Some(question) => question,
+            None => pending().await,
+        }
+    };
+    // Beats, fates and questions are rare and cost little, so they come first.
+    let (beat, fate, asked) = (pin!(beat), pin!(fate), pin!(asked));
+    match block_on(select(select(select(beat, fate), asked), pin!(updates.recv()))) {
+        Either::Left((Either::Left((Either::Left(((), _)), _)), _)) => Some(Turn::Beat),
+        Either::Left((Either::Left((Either::Right((fate, _)), _)), _)) => Some(Turn::Fate(fate)),
+        Either::Left((Either::Right((question, _)), _)) => Some(Turn::Question(question)),
         Either::Right((update, _)) => update.map(Turn::Update),
     }
 }

@@ -119,7 +119,7 @@ fn updates_that_queued_make_one_snapshot_and_the_thread_ends_with_its_source() {
     let metrics = Metrics::default();
     let thread = spawn(
         reconciler(),
-        Inbox { updates: receiver, fates: None },
+        Inbox { updates: receiver, fates: None, questions: None },
         metrics.clone(),
         None,
         publish,
@@ -157,7 +157,7 @@ fn the_stamp_of_the_names_stays_while_the_reconciler_is_wedged() {
     };
     let thread = spawn(
         reconciler(),
-        Inbox { updates: receiver, fates: None },
+        Inbox { updates: receiver, fates: None, questions: None },
         Metrics::default(),
         Some(names),
         publish,

@@ -42,6 +42,20 @@ impl FromStr for AdminUrl {
     }
 }
 
+/// The server answers, and refuses.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{page} answers {status}: {words}; is this the --admin-address of an `aether serve` of this version?"
+)]
+pub struct Refused {
+    /// What was asked for.
+    page: String,
+    /// The status of the answer.
+    pub status: StatusCode,
+    /// Its first words.
+    pub words: String,
+}
+
 impl AdminUrl {
     /// Asks for a path, with its query if it has one, and reads the JSON of the answer.
     ///
@@ -58,7 +72,7 @@ impl AdminUrl {
         if status != StatusCode::OK {
             let words = String::from_utf8_lossy(&body);
             let words: String = words.trim().chars().take(500).collect();
-            bail!("{at}{path} answers {status}: {words}; {strange}");
+            bail!(Refused { page: format!("{at}{path}"), status, words });
         }
         serde_json::from_slice(&body)
             .with_context(|| format!("the answer of {at}{path}; {strange}"))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 
-use super::values;
+use super::{redirection, values};
 use crate::index::Report;
 use crate::index::facts::PodFacts;
 use crate::index::keys;
@@ -50,6 +50,7 @@ pub fn pod(
         protocol: protocol(pod),
         weight: weight(pod, report),
         upstreams: upstreams(pod, &object.namespace, report),
+        redirection: redirection::redirection(pod.metadata.annotations.as_ref(), report),
     }
 }
 
