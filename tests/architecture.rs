@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use scan::{has_word, paths_after, without_comments, without_tests};
 
 /// The parts that each part may name. `run` may name all; a part that is not here must be added.
-const MAY_NAME: [(&str, &[&str]); 22] = [
+const MAY_NAME: [(&str, &[&str]); 24] = [
     ("model", &[]),
     ("random", &[]),
     ("health", &[]),
@@ -32,6 +32,7 @@ const MAY_NAME: [(&str, &[&str]); 22] = [
     ("tls", &[]),
     ("vouch", &["model"]),
     ("xds", &[]),
+    ("status", &["descriptors", "xds"]),
     ("index", &["model"]),
     ("leader", &["health", "api"]),
     ("permissions", &["health"]),
@@ -40,6 +41,7 @@ const MAY_NAME: [(&str, &[&str]); 22] = [
     ("source", &["model", "health", "api", "index"]),
     ("translate", &["model", "xds"]),
     ("capture", &["model", "index", "source", "translate", "xds"]),
+    ("explain", &["model", "index", "translate", "xds", "dns"]),
     ("admin", &["health"]),
     ("admission", &["model", "health", "api", "index", "leader", "tls"]),
     // The commands read settings and results; what is to be done they leave to `run`.
@@ -51,10 +53,12 @@ const MAY_NAME: [(&str, &[&str]); 22] = [
             "index",
             "leader",
             "translate",
+            "explain",
             "descriptors",
             "admission",
             "dns",
             "identity",
+            "status",
             "tls",
             "vouch",
             "run",
@@ -70,6 +74,7 @@ const MAY_NAME: [(&str, &[&str]); 22] = [
             "translate",
             "xds",
             "capture",
+            "explain",
             "leader",
             "permissions",
             "generate",
@@ -80,6 +85,7 @@ const MAY_NAME: [(&str, &[&str]); 22] = [
             "descriptors",
             "dns",
             "identity",
+            "status",
             "tls",
             "vouch",
         ],
@@ -87,10 +93,11 @@ const MAY_NAME: [(&str, &[&str]); 22] = [
 ];
 
 /// Words that must not stand in a part.
-const NEVER: [(&str, &[&str]); 4] = [
+const NEVER: [(&str, &[&str]); 5] = [
     ("model", &["kube", "k8s_openapi", "tonic", "tokio", "envoy_types", "async", "await"]),
     ("index", &["async", "await", "tokio", "tonic", "envoy_types"]),
     ("translate", &["async", "await", "tokio", "tonic", "k8s_openapi"]),
+    ("explain", &["async", "await", "tokio", "tonic", "kube", "k8s_openapi"]),
     ("xds", &["k8s_openapi"]),
 ];
 

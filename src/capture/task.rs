@@ -7,13 +7,30 @@ use std::time::Instant;
 
 use futures::executor::block_on;
 use futures::future::{Either, pending, select};
-use tokio::sync::mpsc::Receiver;
+use k8s_openapi::jiff::Timestamp;
+use tokio::sync::mpsc::{Receiver, UnboundedReceiver};
 use tracing::{debug, error, info, warn};
 
 use super::names::Names;
 use super::{Metrics, Outcome, Reconciler};
 use crate::model::{Finding, Severity};
 use crate::source::Update;
+use crate::xds::{Fate, Grounds};
+
+/// What the reconciler hears.
+#[derive(Debug)]
+pub struct Inbox {
+    /// From the source. When its sender is gone, the reconciler ends.
+    pub updates: Receiver<Update>,
+    /// What became of snapshots, where they are tried on a few proxies first.
+    pub fates: Option<UnboundedReceiver<Fate>>,
+    /// From whoever asks something.
+    pub questions: Option<Receiver<Question>>,
+}
+
+/// A question that the reconciler's thread answers between two rounds. It is to take what it needs
+/// and no time: the work is the asker's.
+pub type Question = Box<dyn FnOnce(&Reconciler) + Send>;
 
 /// Reconciles on a thread of its own, since it is work, and no stream should wait for it: takes
 /// updates until their sender is gone, and publishes what comes of each round. The mesh-DNS file,
@@ -23,13 +40,13 @@ use crate::source::Update;
 /// Where the system gives no thread.
 pub fn spawn(
     reconciler: Reconciler,
-    updates: Receiver<Update>,
+    inbox: Inbox,
     metrics: Metrics,
     names: Option<Names>,
     publish: impl FnMut(Outcome) + Send + 'static,
 ) -> std::io::Result<JoinHandle<()>> {
     let thread = std::thread::Builder::new().name("reconciler".into());
-    thread.spawn(move || run(reconciler, updates, &metrics, names, publish))
+    thread.spawn(move || run(reconciler, inbox, &metrics, names, publish))
 }
 
 /// Takes updates until their sender is gone: all that have queued, then one round of work. A round
@@ -37,33 +54,44 @@ pub fn spawn(
 /// the next heartbeat, which is not answered until a round goes well.
 fn run(
     mut reconciler: Reconciler,
-    mut updates: Receiver<Update>,
+    mut inbox: Inbox,
     metrics: &Metrics,
     mut names: Option<Names>,
     mut publish: impl FnMut(Outcome),
 ) {
     let mut well = true;
-    while let Some(turn) = next(&mut updates, names.as_mut()) {
+    while let Some(turn) = next(&mut inbox, names.as_mut()) {
         let started = Instant::now();
+        let turn = match turn {
+            Turn::Question(question) => {
+                // One that fails tells its asker by going away, and costs nobody else anything.
+                let _ = catch_unwind(AssertUnwindSafe(|| question(&reconciler)));
+                continue;
+            }
+            turn => turn,
+        };
         if let (Turn::Beat, true, Some(names)) = (&turn, well, &names) {
             names.vouch();
             continue;
         }
         let round = catch_unwind(AssertUnwindSafe(|| {
-            if let Turn::Update(update) = turn {
-                reconciler.apply(update);
+            match turn {
+                Turn::Update(update) => reconciler.apply(update),
+                Turn::Fate(fate) => hear(&mut reconciler, &fate, metrics),
+                Turn::Beat | Turn::Question(_) => {}
             }
-            while let Ok(more) = updates.try_recv() {
+            while let Ok(more) = inbox.updates.try_recv() {
                 reconciler.apply(more);
             }
             reconciler.reconcile()
         }));
         well = round.is_ok();
-        let Ok(outcome) = round else {
+        let Ok(mut outcome) = round else {
             metrics.failed();
             error!("reconciling failed in a way that it must not; what was served before still is");
             continue;
         };
+        outcome.since = Some(started);
         tell(&outcome);
         metrics.round(&outcome, started.elapsed());
         if let Some(snapshot) = &outcome.snapshot {
@@ -85,22 +113,81 @@ fn run(
 enum Turn {
     /// An update came.
     Update(Update),
+    /// A snapshot was released to all, or refused by a proxy that was asked first.
+    Fate(Fate),
     /// The writer of the mesh-DNS file asks whether this thread lives.
     Beat,
+    /// Somebody asks something.
+    Question(Question),
 }
 
 /// Waits for the next turn; `None` when no update can come any more.
-fn next(updates: &mut Receiver<Update>, names: Option<&mut Names>) -> Option<Turn> {
+fn next(inbox: &mut Inbox, names: Option<&mut Names>) -> Option<Turn> {
     let beat = async {
         match names {
             Some(names) => names.beat().await,
             None => pending().await,
         }
     };
-    // Beats are rare and cost nothing, so they come first.
-    match block_on(select(pin!(beat), pin!(updates.recv()))) {
-        Either::Left(((), _)) => Some(Turn::Beat),
+    let Inbox { updates, fates, questions } = inbox;
+    let fate = async {
+        let fate = match fates {
+            Some(fates) => fates.recv().await,
+            None => None,
+        };
+        match fate {
+            Some(fate) => fate,
+            None => pending().await,
+        }
+    };
+    let asked = async {
+        let question = match questions {
+            Some(questions) => questions.recv().await,
+            None => None,
+        };
+        match question {
+            Some(question) => question,
+            None => pending().await,
+        }
+    };
+    // Beats, fates and questions are rare and cost little, so they come first.
+    let (beat, fate, asked) = (pin!(beat), pin!(fate), pin!(asked));
+    match block_on(select(select(select(beat, fate), asked), pin!(updates.recv()))) {
+        Either::Left((Either::Left((Either::Left(((), _)), _)), _)) => Some(Turn::Beat),
+        Either::Left((Either::Left((Either::Right((fate, _)), _)), _)) => Some(Turn::Fate(fate)),
+        Either::Left((Either::Right((question, _)), _)) => Some(Turn::Question(question)),
         Either::Right((update, _)) => update.map(Turn::Update),
+    }
+}
+
+/// Takes in what became of a snapshot. What follows from a refusal is worked on like a change.
+fn hear(reconciler: &mut Reconciler, fate: &Fate, metrics: &Metrics) {
+    metrics.heard(fate);
+    let held = reconciler.hear(fate, &Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+    match fate {
+        Fate::Released(snapshot, Grounds::TimePassed) => info!(
+            generation = snapshot.generation,
+            "the proxies that were asked first did not answer in time; it is served to all"
+        ),
+        Fate::Released(snapshot, grounds) => {
+            debug!(generation = snapshot.generation, ?grounds, "served to all");
+        }
+        Fate::Refused { snapshot, node, refusal } if held.is_empty() => error!(
+            generation = snapshot.generation,
+            %node,
+            words = refusal.words,
+            "a proxy that was asked first refused the snapshot, and no Service in it is to blame; all others keep what they have until the objects change"
+        ),
+        Fate::Refused { snapshot, node, refusal } => {
+            let held: Vec<String> = held.iter().take(8).map(ToString::to_string).collect();
+            warn!(
+                generation = snapshot.generation,
+                %node,
+                words = refusal.words,
+                services = held.join(", "),
+                "a proxy that was asked first refused the snapshot; what changed of these Services is held back"
+            );
+        }
     }
 }
 

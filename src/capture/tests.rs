@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{Metrics, Outcome, Reconciler, spawn};
+use super::{Inbox, Metrics, Outcome, Reconciler, spawn};
 use crate::capture::names::{self, Names};
 use crate::index::{Change, Id, Object, ObjectKind, Settings as IndexSettings};
 use crate::model::{Finding, MeshNames, ObjectRef, Reason, RecordsFile, Severity};
@@ -117,7 +117,14 @@ fn updates_that_queued_make_one_snapshot_and_the_thread_ends_with_its_source() {
         sink.lock().unwrap().extend(outcome.snapshot);
     };
     let metrics = Metrics::default();
-    let thread = spawn(reconciler(), receiver, metrics.clone(), None, publish).unwrap();
+    let thread = spawn(
+        reconciler(),
+        Inbox { updates: receiver, fates: None, questions: None },
+        metrics.clone(),
+        None,
+        publish,
+    )
+    .unwrap();
     thread.join().unwrap();
     let mut registry = prometheus_client::registry::Registry::default();
     metrics.register(&mut registry);
@@ -148,7 +155,14 @@ fn the_stamp_of_the_names_stays_while_the_reconciler_is_wedged() {
             may_go.wait();
         }
     };
-    let thread = spawn(reconciler(), receiver, Metrics::default(), Some(names), publish).unwrap();
+    let thread = spawn(
+        reconciler(),
+        Inbox { updates: receiver, fates: None, questions: None },
+        Metrics::default(),
+        Some(names),
+        publish,
+    )
+    .unwrap();
     let read = || -> RecordsFile {
         serde_json::from_slice(&std::fs::read(&path).unwrap_or_default()).unwrap_or_default()
     };

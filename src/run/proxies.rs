@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use arc_swap::ArcSwap;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tracing::{info, warn};
 
 use crate::admin;
@@ -13,7 +14,7 @@ use crate::health::Health;
 use crate::model::NodeId;
 use crate::tls::{self, Material as _, Mutual, MutualFiles, News};
 use crate::vouch::{Known, Rules};
-use crate::xds::{Admit, ListenError, Listener, Proven, Tls, Vouch};
+use crate::xds::{Admit, CanarySettings, Fate, ListenError, Listener, Proven, Store, Tls, Vouch};
 
 /// What is spoken over TLS.
 const HTTP2: &[&[u8]] = &[b"h2"];
@@ -135,6 +136,19 @@ pub(super) fn vouch(options: &Options, secured: Option<&Secured>) -> Vouch {
         };
         rules.check(claim.node, claim.proven, known).map_err(|differs| differs.to_string())
     })
+}
+
+/// Where snapshots are kept for the streams, and news of what becomes of those that are tried on a
+/// few of them first.
+pub(super) fn store(canary: Option<CanarySettings>) -> (Store, Option<UnboundedReceiver<Fate>>) {
+    let Some(settings) = canary else { return (Store::default(), None) };
+    // One for each trial, and trials follow each other.
+    let (sender, fates) = unbounded_channel();
+    let on_fate = Box::new(move |fate| {
+        // A reconciler that is gone hears nothing, and need not.
+        let _ = sender.send(fate);
+    });
+    (Store::with_canaries(settings, on_fate), Some(fates))
 }
 
 /// Who is served, by node id. Node proxies come later, and are told so.

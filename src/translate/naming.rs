@@ -1,7 +1,6 @@
 //! The names of resources, chains and lenses, as the contract fixes them.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use crate::model::{Locality, MeshNames, MeshService, PodKey, ServiceKey};
 use crate::xds::Lens;
@@ -49,6 +48,12 @@ pub fn routes_of(namespace: &str) -> String {
     format!("{ROUTES}.{namespace}")
 }
 
+/// The route configuration of a pod that lists its upstreams. No namespace holds a dot, so the name
+/// is unambiguous.
+pub fn routes_of_pod(pod: &PodKey) -> String {
+    format!("{ROUTES}.{}.{}", pod.namespace, pod.name)
+}
+
 /// A service's virtual host, below the name of the route configuration and a slash.
 pub fn virtual_host(key: &ServiceKey) -> String {
     format!("{}.{}", key.name, key.namespace)
@@ -68,6 +73,22 @@ pub fn http_cluster(names: &MeshNames, service: &MeshService, port: u16) -> Stri
 /// The TCP cluster of a port of a service, before the colon and the port.
 pub fn tcp_cluster_stem(names: &MeshNames, key: &ServiceKey) -> String {
     format!("tcp:{}", names.qualified(key))
+}
+
+/// Whether a resource of this name is made of the service alone.
+pub fn bears(names: &MeshNames, service: &MeshService, resource: &str) -> bool {
+    let key = &service.key;
+    let numbered = |stem: &str| {
+        let rest = resource.strip_prefix(stem).and_then(|rest| rest.strip_prefix(':'));
+        rest.is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let http = format!("http:{}", names.qualified(key));
+    let host = resource.rsplit_once('/').map(|(_, host)| host);
+    resource == http
+        || numbered(&http)
+        || numbered(&tcp_cluster_stem(names, key))
+        || numbered(&key.to_string())
+        || host == Some(&virtual_host(key))
 }
 
 /// The load assignment of a port of a service.
@@ -98,9 +119,4 @@ pub fn node_lens(node: &str) -> Lens {
 /// The lens of the proxies of a locality.
 pub fn zone_lens(locality: &Locality) -> Lens {
     format!("zone/{}/{}", locality.region, locality.zone).into()
-}
-
-/// The group of the proxies of a namespace, and the key of their listeners' stem.
-pub(super) fn stem_of(namespace: &str) -> Arc<str> {
-    format!("capture/{namespace}").into()
 }

@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bytes::Bytes;
-
 use super::claims::Claims;
 use super::cluster::Tails;
-use super::listener::Shared;
-use super::proxies::{DNS_STEM, Proxies};
-use super::service::{self, Common, Lost, Made};
-use super::tables::{Patch, Tables};
-use super::{Settings, dns, naming, routes};
-use crate::model::{Finding, MeshService, Projection, Records, ServiceKey};
-use crate::xds::{Snapshot, Stem};
+use super::listeners::Listeners;
+use super::part::Services;
+use super::patch::Patch;
+use super::proxies::Proxies;
+use super::service::{self, Common, Lost};
+use super::tables::Tables;
+use super::{Settings, routes};
+use crate::model::{Finding, MeshService, Projection, ServiceKey};
+use crate::xds::Snapshot;
 
 /// What a projection becomes.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ pub struct Translated {
 #[derive(Debug)]
 pub struct Translator {
     common: Common,
-    services: BTreeMap<ServiceKey, Made>,
+    services: Services,
     claims: Claims,
     proxies: Proxies,
     tables: Tables,
@@ -37,25 +37,15 @@ pub struct Translator {
     snapshot: Option<Arc<Snapshot>>,
 }
 
-/// The tails of listeners.
-#[derive(Debug)]
-struct Listeners {
-    fixed: Bytes,
-    shared: Shared,
-    stems: BTreeMap<Arc<str>, Stem>,
-}
-
 impl Translator {
     /// A translator that has not seen any projection.
     pub fn new(settings: Settings) -> Self {
-        let fixed = Shared::fixed(&settings);
-        let shared = Shared::new(fixed.clone(), settings.mode, std::iter::empty());
         Self {
             services: BTreeMap::new(),
             claims: Claims::default(),
             proxies: Proxies::default(),
             tables: Tables::new(settings.mode),
-            listeners: Listeners { fixed, shared, stems: BTreeMap::new() },
+            listeners: Listeners::new(&settings),
             snapshot: None,
             common: Common { settings, tails: Tails::new(), retries: routes::retries() },
         }
@@ -67,12 +57,10 @@ impl Translator {
         let pods_changed =
             self.proxies.follow(&projection.pods, self.common.settings.dns.is_some());
         let patch = self.follow(projection);
-        let chains_changed = patch.as_ref().is_some_and(|patch| patch.chains);
-        let services_changed = patch.is_some();
-        let namespaces = &self.proxies.namespaces;
-        let patch = patch.unwrap_or_default();
-        let tables_changed = self.tables.apply(generation, patch, namespaces, &self.services);
-        let stems_changed = self.stems(projection, services_changed, chains_changed);
+        let (proxies, services) = (&self.proxies, &self.services);
+        let tables_changed = self.tables.apply(generation, &patch, proxies, services);
+        let settings = &self.common.settings;
+        let stems_changed = self.listeners.follow(settings, &patch, proxies, services);
         let mut findings: Vec<Finding> =
             self.services.values().flat_map(|made| made.findings.iter().cloned()).collect();
         findings.extend(self.proxies.findings.iter().cloned());
@@ -84,14 +72,15 @@ impl Translator {
                 nodes: self.proxies.nodes.clone(),
                 groups: self.tables.groups(),
                 stems: self.listeners.stems.clone(),
+                origin: None,
             }),
         };
         self.snapshot = Some(snapshot.clone());
         Translated { snapshot, findings }
     }
 
-    /// Makes anew what changed of the services; `None` where nothing did.
-    fn follow(&mut self, projection: &Projection) -> Option<Patch> {
+    /// Makes anew what changed of the services.
+    fn follow(&mut self, projection: &Projection) -> Patch {
         let mut changed = self.changed(&projection.services);
         for key in &changed {
             let service = projection.services.get(key);
@@ -110,22 +99,20 @@ impl Translator {
             let lost: Lost = lost.remove(key).unwrap_or_default();
             let service = projection.services.get(key);
             let made = service.map(|s| self.common.make(s, lost, &self.proxies.places));
-            patch.replace(self.services.get(key), made.as_ref());
+            patch.replace(key, self.services.get(key), made.as_ref());
             match made {
                 Some(made) => self.services.insert(key.clone(), made),
                 None => self.services.remove(key),
             };
         }
-        let mut seen_anew = false;
         for made in self.services.values_mut() {
             if !Arc::ptr_eq(&made.places, &self.proxies.places)
                 && made.see_from(&self.proxies.places)
             {
-                seen_anew = true;
                 patch.see(made);
             }
         }
-        (seen_anew || !changed.is_empty()).then_some(patch)
+        patch
     }
 
     /// The keys of the services that are new, gone, or not what they were.
@@ -137,45 +124,5 @@ impl Translator {
         let new = now.iter().filter(|(key, service)| differs(key, service)).map(|(key, _)| key);
         let gone = self.services.keys().filter(|key| !now.contains_key(*key));
         new.chain(gone).cloned().collect()
-    }
-
-    /// The records of the services that can be served: one wrong name would cost the listener.
-    fn records(&self, projection: &Projection) -> Records {
-        let mut records = projection.records();
-        let wrong = self.services.iter().filter(|(_, made)| made.quarantined);
-        for (key, _) in wrong {
-            records.v4.remove(key);
-            records.v6.remove(key);
-            records.short.retain(|_, owner| owner != key);
-        }
-        records
-    }
-
-    /// Makes the tails of the listeners that need it. Tells whether any is another than before.
-    fn stems(&mut self, projection: &Projection, services: bool, chains: bool) -> bool {
-        let mode = self.common.settings.mode;
-        if chains {
-            let chains = self.services.values().map(|made| &made.chains);
-            let chains = chains.filter(|chains| !chains.is_empty());
-            self.listeners.shared = Shared::new(self.listeners.fixed.clone(), mode, chains);
-        }
-        let old = std::mem::take(&mut self.listeners.stems);
-        let mut stems = BTreeMap::new();
-        for namespace in &self.proxies.namespaces {
-            let key = naming::stem_of(namespace);
-            let kept = old.get(&key).filter(|_| !chains).cloned();
-            let stem = kept.unwrap_or_else(|| self.listeners.shared.stem(namespace));
-            stems.insert(key, stem);
-        }
-        if let Some(filter) = &self.common.settings.dns {
-            let kept = old.get(DNS_STEM).filter(|_| !services).cloned();
-            let names = &self.common.settings.names;
-            let stem = kept.unwrap_or_else(|| dns::stem(filter, names, &self.records(projection)));
-            stems.insert(DNS_STEM.into(), stem);
-        }
-        let same = old.len() == stems.len()
-            && old.iter().zip(&stems).all(|(a, b)| a.0 == b.0 && a.1.version == b.1.version);
-        self.listeners.stems = stems;
-        !same
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustls::ServerConfig;
 use tonic::Status;
 
-use super::{NodeSpec, Snapshot};
+use super::{Caller, NodeSpec, Snapshot};
 
 /// What a certificate proves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +56,14 @@ pub(super) struct Peer {
     pub(super) word: Arc<str>,
     /// Who it proved to be, or why it did not; `None` where no proof is asked for.
     pub(super) proven: Option<Result<Arc<str>, Arc<str>>>,
+}
+
+impl Peer {
+    /// What it is to services that are not about its own node.
+    pub(super) fn caller(&self) -> Caller {
+        // Who was asked for a proof is no less a stranger where it is not accepted.
+        if self.proven.is_some() { Caller::Proven } else { Caller::Open }
+    }
 }
 
 /// What was found out about a node, as far as its peer was checked against it.

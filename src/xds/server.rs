@@ -3,13 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::accept::accept;
+use super::beside::{Answer, Beside};
+use super::clients::Clients;
 use super::heard::{Admit, Refusal};
 use super::limits::{Limits, Room};
 use super::listen::Listener;
+use super::metrics::Counters;
 use super::peer::Vouch;
 use super::service::Shared;
 use super::stats::Stats;
@@ -38,8 +42,10 @@ impl Server {
             room: Arc::new(Room::new(Limits::default(), stats.clone())),
             lately: Arc::default(),
             stats,
-            snapshots: store.subscribe(),
+            store: store.clone(),
             stop: CancellationToken::new(),
+            clients: Arc::default(),
+            beside: Beside::default(),
         };
         Self { shared: Arc::new(shared), tracker: TaskTracker::new(), drain: Duration::ZERO }
     }
@@ -75,6 +81,18 @@ impl Server {
         self
     }
 
+    /// Has requests for other services than the discovery services answered by `answer`.
+    #[must_use]
+    pub fn beside(mut self, answer: Answer) -> Self {
+        Arc::make_mut(&mut self.shared).beside = Beside::new(answer);
+        self
+    }
+
+    /// The streams that are open.
+    pub fn clients(&self) -> Arc<Clients> {
+        self.shared.clients.clone()
+    }
+
     /// The counters.
     pub fn stats(&self) -> Arc<Stats> {
         self.shared.stats.clone()
@@ -84,6 +102,13 @@ impl Server {
     #[cfg(test)]
     pub(super) fn shared(&self) -> Arc<Shared> {
         self.shared.clone()
+    }
+
+    /// Adds the counters to a registry, which reads them when it is read.
+    pub fn register(&self, registry: &mut Registry) {
+        let Shared { stats, clients, store, .. } = &*self.shared;
+        let (stats, clients) = (stats.clone(), clients.clone());
+        Counters { stats, clients, snapshots: store.subscribe() }.register(registry);
     }
 
     /// Serves until `shutdown` is done; then takes no more connections, ends the streams with
@@ -99,7 +124,7 @@ impl Server {
                 tokio::select! { () = accept => {}, () = closed.cancelled() => {} }
             });
         }
-        shutdown.await;
+        tokio::select! { () = shutdown => {}, () = self.shared.store.keep_time() => {} }
         closed.cancel();
         accepting.close();
         accepting.wait().await;

@@ -7,25 +7,25 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use futures::future::{BoxFuture, Either};
 use http::{HeaderValue, Method as HttpMethod, StatusCode, header::CONTENT_TYPE};
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
-use tonic::codec::BufferSettings;
 use tonic::{Status, Streaming};
-use tonic_prost::ProstDecoder;
 
+use super::beside::Beside;
+use super::clients::Clients;
 use super::heard::{Admit, OnRefusal};
 use super::lately::Lately;
 use super::leave::Leave;
 use super::limits::{Connection, Counted, Denial, Metered, Room, StreamSeat};
-use super::message::{DeltaRequest, SotwRequest};
+use super::message::RequestDecoder;
 use super::peer::{Gate, Peer, Vouch};
 use super::request::{Protocol, Request};
 use super::session::Session;
 use super::stats::{Open, Stats};
 use super::stream::Live;
-use super::{Kind, Snapshot};
+use super::{Kind, Store};
 
 /// What all streams share.
 #[derive(Clone)]
@@ -45,9 +45,13 @@ pub struct Shared {
     /// The counters.
     pub stats: Arc<Stats>,
     /// The snapshots that are served.
-    pub snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
+    pub store: Store,
     /// Ends all streams.
     pub stop: CancellationToken,
+    /// The streams that are open.
+    pub clients: Arc<Clients>,
+    /// Other services on the same addresses.
+    pub(super) beside: Beside,
 }
 
 /// All discovery services, for one connection.
@@ -71,44 +75,39 @@ impl Service {
     }
 
     /// Answers a request; the answer begins at once and goes on as long as the stream.
-    fn answer<B>(&self, request: http::Request<B>) -> http::Response<Body>
+    fn answer<B>(&self, request: http::Request<B>) -> Answered
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let grpc = request.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
         if !grpc.is_some_and(|value| value.starts_with(b"application/grpc")) {
-            return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE);
+            return at_once(plain(StatusCode::UNSUPPORTED_MEDIA_TYPE));
         }
         if request.method() != HttpMethod::POST {
-            return plain(StatusCode::METHOD_NOT_ALLOWED);
+            return at_once(plain(StatusCode::METHOD_NOT_ALLOWED));
         }
         let encoding = request.headers().get("grpc-encoding").map(HeaderValue::as_bytes);
         if encoding.is_some_and(|encoding| encoding != b"identity") {
             let status = Status::unimplemented("requests must not be compressed");
-            return status.into_http();
+            return at_once(status.into_http());
         }
-        let Some((protocol, only)) = method(request.uri().path()) else {
-            let path = request.uri().path();
-            return Status::unimplemented(format!("no such method: {path}")).into_http();
-        };
         let seat = match self.connection.stream() {
             Ok(seat) => seat,
-            Err(reason) => return self.refuse(reason).into_http(),
+            Err(reason) => return at_once(self.refuse(reason).into_http()),
+        };
+        let Some((protocol, only)) = method(request.uri().path()) else {
+            let body = |body| Body::new(Metered::new(body, self.connection.clone()));
+            let caller = self.peer.caller();
+            let (request, leave) = (request.map(body), self.leave.clone());
+            return Either::Right(self.shared.beside.call(request, caller, seat, leave));
         };
         let session = Session::new(protocol, only, self.shared.admit.clone());
-        let body = match protocol {
-            Protocol::Sotw => {
-                self.live::<SotwRequest, B>(session, seat, request.into_body()).body()
-            }
-            Protocol::Delta => {
-                self.live::<DeltaRequest, B>(session, seat, request.into_body()).body()
-            }
-        };
+        let body = self.live(session, protocol, seat, request.into_body()).body();
         let mut response = http::Response::new(body);
         let grpc = HeaderValue::from_static("application/grpc");
         response.headers_mut().insert(CONTENT_TYPE, grpc);
-        response
+        at_once(response)
     }
 
     /// Counts a refusal, and says it.
@@ -119,33 +118,39 @@ impl Service {
         reason.status(&self.shared.room.limits)
     }
 
-    fn live<R, B>(&self, session: Session, seat: StreamSeat, body: B) -> Live<R>
+    fn live<B>(
+        &self,
+        session: Session,
+        protocol: Protocol,
+        taken: StreamSeat,
+        body: B,
+    ) -> Live<Request>
     where
-        R: prost::Message + Default + Into<Request> + 'static,
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        // Most requests are a nonce and no more.
-        let inner = ProstDecoder::<R>::new(BufferSettings::new(1024, 32 * 1024));
         let (limits, service) = (self.shared.room.limits.clone(), self.clone());
         let largest = limits.request;
         let refused = Box::new(move |reason| service.refuse(reason));
-        let decoder = Counted { inner, limits, refused };
+        let decoder = Counted { inner: RequestDecoder(protocol), limits, refused };
         let body = Metered::new(body, self.connection.clone());
         Live {
-            session,
+            place: self.shared.clients.enter(session, self.peer.word.clone()),
             requests: Streaming::new_request(decoder, body, None, Some(largest)),
-            snapshots: self.shared.snapshots.clone(),
+            store: self.shared.store.clone(),
+            snapshots: self.shared.store.subscribe(),
+            seat: None,
             leave: self.leave.clone(),
             gate: Gate::new(&self.peer, &self.shared.vouch),
-            place: seat,
+            taken,
             stats: self.shared.stats.clone(),
             on_refusal: self.shared.on_refusal.clone(),
             control_plane: self.shared.control_plane.clone(),
-            peer: self.peer.word.clone(),
             out: VecDeque::new(),
+            leaving: false,
             ended: false,
             standing: None,
+            asked: false,
             _open: Open::stream(&self.shared.stats),
         }
     }
@@ -158,15 +163,25 @@ where
 {
     type Response = http::Response<Body>;
     type Error = Infallible;
-    type Future = Ready<Result<Self::Response, Infallible>>;
+    type Future = Answered;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: http::Request<B>) -> Self::Future {
-        ready(Ok(self.answer(request)))
+        self.answer(request)
     }
+}
+
+/// An answer that is there at once, as that of every stream is, or one of another service.
+type Answered = Either<
+    Ready<Result<http::Response<Body>, Infallible>>,
+    BoxFuture<'static, Result<http::Response<Body>, Infallible>>,
+>;
+
+fn at_once(response: http::Response<Body>) -> Answered {
+    Either::Left(ready(Ok(response)))
 }
 
 fn plain(status: StatusCode) -> http::Response<Body> {

@@ -1,10 +1,12 @@
 //! The snapshot: everything that is served, immutable, replaced whole by its one writer.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::listing::Listings;
 use super::{Kind, Layer, Lens, Stem};
 
 /// A resource of one node alone: a head of its own before a stem that others share.
@@ -35,20 +37,27 @@ pub struct NodeSpec {
 }
 
 /// The tables that a group of nodes sees: by type, the first layer that has a name counts.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Group {
     layers: BTreeMap<Kind, Vec<Layer>>,
+    listings: BTreeMap<Kind, Listings>,
 }
 
 impl Group {
     /// A group of layers by type.
     pub fn new(layers: BTreeMap<Kind, Vec<Layer>>) -> Self {
-        Self { layers }
+        let listings = layers.keys().map(|kind| (*kind, Listings::default())).collect();
+        Self { layers, listings }
     }
 
     /// The layers of a type.
     pub fn layers(&self, kind: Kind) -> &[Layer] {
         self.layers.get(&kind).map_or(&[], Vec::as_slice)
+    }
+
+    /// What is known of a type as the group sees it.
+    pub(super) fn listings(&self, kind: Kind) -> Option<&Listings> {
+        self.listings.get(&kind)
     }
 }
 
@@ -63,4 +72,6 @@ pub struct Snapshot {
     pub groups: BTreeMap<Arc<str>, Arc<Group>>,
     /// Stem by key.
     pub stems: BTreeMap<Arc<str>, Stem>,
+    /// What it was made of, for its writer, who hears of its fate; it means nothing to this module.
+    pub origin: Option<Arc<dyn Any + Send + Sync>>,
 }

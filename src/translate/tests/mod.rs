@@ -3,9 +3,12 @@
 
 mod chains;
 mod changes;
+mod client;
 mod clusters;
 mod dns;
 mod endpoints;
 mod hosts;
 mod property;
+mod scope;
+mod scope_property;
 mod world;

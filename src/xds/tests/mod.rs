@@ -5,10 +5,12 @@
 mod additions;
 mod bytes;
 mod checks;
+mod clients;
 mod delta;
 mod limits;
 mod load;
 mod model;
+mod names;
 mod order;
 mod random;
 mod refusal;

@@ -15,7 +15,7 @@ use tokio_rustls::TlsConnector;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
 
-use super::super::{Claim, Denial, Limits, Proven, Tls};
+use super::super::{Claim, Denial, Limits, Proven, Server, Tls};
 use super::served::Served;
 use super::wire::{subscribe, wire, world};
 use super::world::{CDS, NODE, World};
@@ -50,6 +50,16 @@ fn roots(of: &Issuer) -> Arc<RootCertStore> {
 
 /// A server whose nodes are whom their identity names.
 async fn secured(world: &mut World, authority: &Issuer, limits: Limits) -> Served {
+    secured_with(world, authority, limits, |server| server).await
+}
+
+/// The same with more settings.
+async fn secured_with(
+    world: &mut World,
+    authority: &Issuer,
+    limits: Limits,
+    more: impl FnOnce(Server) -> Server,
+) -> Served {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let clients = rustls::server::WebPkiClientVerifier::builder_with_provider(
         roots(authority),
@@ -82,7 +92,7 @@ async fn secured(world: &mut World, authority: &Issuer, limits: Limits) -> Serve
             Err(format!("{} is not {expected}", claim.proven))
         }
     });
-    let set = |server: super::super::Server| server.vouch(vouch).limits(limits);
+    let set = |server: Server| more(server.vouch(vouch).limits(limits));
     Served::start_with(world, false, Some(tls), set).await
 }
 
@@ -155,6 +165,40 @@ async fn who_is_the_one_it_says_is_served_and_another_is_told_what_differs() {
         assert!(refused.code() == code && refused.message().contains(words), "{refused}");
     }
     assert_eq!(served.stats.refused.get(Denial::Identity), 2);
+    served.quiet().await;
+}
+
+#[tokio::test]
+async fn services_beside_hear_who_asks() {
+    let authority = authority();
+    let answer: crate::xds::Answer = Arc::new(|_, caller| {
+        let status = Status::aborted(format!("{caller:?}"));
+        Box::pin(std::future::ready(status.into_http()))
+    });
+    let asks = async |channel: Channel| {
+        let mut grpc = tonic::client::Grpc::new(channel);
+        grpc.ready().await.unwrap();
+        let path = http::uri::PathAndQuery::from_static("/other.Service/Method");
+        let codec =
+            tonic_prost::ProstCodec::<DeltaDiscoveryResponse, DeltaDiscoveryResponse>::default();
+        let asked = tonic::Request::new(DeltaDiscoveryResponse::default());
+        grpc.unary(asked, path, codec).await.unwrap_err().message().to_owned()
+    };
+    let (mut world_of, set) = (known(CART), answer.clone());
+    let more = |server: Server| server.beside(set);
+    let served = secured_with(&mut world_of, &authority, Limits::default(), more).await;
+    // One whose identity is not accepted is no operator.
+    for uri in [CART, "spiffe://td/ns/shop/sa/till", "https://td/a"] {
+        let chain = signed(&authority, uri, 1000);
+        let channel = connect(&served, &authority, Some(&chain)).await.unwrap();
+        assert_eq!(asks(channel).await, "Proven");
+    }
+    for unix in [true, false] {
+        let answer = answer.clone();
+        let set = |server: Server| server.beside(answer);
+        let served = Served::start_with(&mut world(), unix, None, set).await;
+        assert_eq!(asks(served.channel().await).await, "Open");
+    }
     served.quiet().await;
 }
 

@@ -92,6 +92,7 @@ impl World {
             nodes: Arc::new(nodes),
             groups: BTreeMap::from([("all".into(), Arc::new(Group::new(layers.collect())))]),
             stems: BTreeMap::new(),
+            origin: None,
         })
     }
 
