@@ -54,9 +54,10 @@ fn words(error: &io::Error) -> String {
         Some(Error::NoCertificatesPresented) => {
             "it presented no client certificate: give it one (aether bootstrap --help says how)"
         }
-        Some(Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
-            "none of the authorities of --xds-client-ca signed its certificate"
-        }
+        Some(Error::InvalidCertificate(
+            // The signature is bad where an authority was made anew under the name of the old one.
+            CertificateError::UnknownIssuer | CertificateError::BadSignature,
+        )) => "none of the authorities of --xds-client-ca signed its certificate",
         Some(Error::InvalidCertificate(
             CertificateError::Expired | CertificateError::ExpiredContext { .. },
         )) => "its certificate has expired: renew it",

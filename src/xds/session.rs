@@ -85,11 +85,11 @@ impl Session {
         self.view.is_some()
     }
 
-    /// How many names are kept in memory for the client, of all types together, those included that
-    /// it asked for while its node has no view.
+    /// How many names are kept in memory that nothing but the client's requests brought there, of all
+    /// types together. What it left out of all there is does not count: those names are there anyway.
     pub fn names(&self) -> usize {
         let waiting = self.waiting.iter().map(|(.., wants)| wants.names());
-        self.subs.values().map(|sub| sub.named.len()).chain(waiting).sum()
+        self.subs.values().map(|sub| sub.named.odd().len()).chain(waiting).sum()
     }
 
     /// How the node stands with the newest snapshot; `None` before there is one, or a node.
