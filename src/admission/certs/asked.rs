@@ -8,8 +8,8 @@
 
 use std::sync::Arc;
 
-use super::authority::{Authorities, Now, Retired, Unix};
-use super::rotation::{Contents, Place, Step};
+use super::authority::{Authorities, Now, Unix};
+use super::rotation::{self, Contents, Place, Step};
 use super::settings::Settings;
 
 /// The annotation of the Secret: each new value asks once.
@@ -32,7 +32,7 @@ impl Rotation {
     }
 }
 
-/// Begins it.
+/// Begins it. Nothing goes sooner for that: replicas need what they have until the new one signs.
 pub(super) fn begin(
     mut authorities: Authorities,
     asked: Arc<str>,
@@ -40,9 +40,8 @@ pub(super) fn begin(
     now: Now,
 ) -> Contents {
     if let Some(next) = authorities.next.take() {
-        authorities.retired.push(Retired { authority: next.authority, until: Unix::MAX });
+        authorities.retired.push(rotation::retire(next.authority, settings, now.wall));
     }
-    hasten(&mut authorities, settings, now);
     authorities.rotation.begun = Some(asked);
     Contents { authorities, fresh: Some(Place::Next), step: Step::Rotate }
 }

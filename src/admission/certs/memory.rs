@@ -14,8 +14,8 @@ use crate::leader::Boot;
 pub struct Memory {
     /// What the Secret held when it could last be read.
     pub good: Option<Authorities>,
-    /// What could sign and is gone from the Secret without having been retired: another hand threw
-    /// it out. Certificates can be renewed by it for as long as it is trusted.
+    /// What could sign, and whose key the Secret has no more. Another hand may have thrown it out
+    /// with nothing ready in its place: certificates can be renewed by it while it is trusted.
     pub lost: Vec<Pair>,
     /// The bundles as they were last read; `None` before.
     pub live: Option<Live>,
@@ -55,12 +55,9 @@ impl Memory {
             self.retired = retired.map(since).collect();
             let before = self.good.replace(authorities.clone()).unwrap_or_default();
             let pairs = before.signing.into_iter().chain(before.next);
-            self.lost.extend(pairs.filter(|pair| !authorities.knows(&pair.authority.der)));
-            let back = |pair: &Pair| {
-                let pairs = authorities.signing.iter().chain(&authorities.next);
-                pairs.into_iter().any(|known| known == pair)
-            };
-            self.lost.retain(|pair| !back(pair));
+            self.lost.extend(pairs);
+            let here = [&authorities.signing, &authorities.next];
+            self.lost.retain(|pair| !here.contains(&&Some(pair.clone())));
         }
         match configuration {
             // What was live is live still, as far as anybody here knows. Whether it was so all the

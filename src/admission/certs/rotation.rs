@@ -114,7 +114,7 @@ fn adopt(
 
 /// From now on it signs nothing more. What it signed lives for a certificate's life at most, and not
 /// longer than the authority itself.
-fn retire(authority: Authority, settings: &Settings, wall: Unix) -> Retired {
+pub(super) fn retire(authority: Authority, settings: &Settings, wall: Unix) -> Retired {
     let life = settings.certificate.as_secs();
     let until = wall.saturating_add(life).min(authority.until).saturating_add(settings.grace());
     Retired { authority, until }

@@ -173,7 +173,8 @@ fn without_nulls(json: &str) -> Option<String> {
             _ => {}
         }
     }
-    let mut value = json.contains("null").then(|| serde_json::from_str(json).ok()).flatten()?;
+    let read = || serde_json::from_str::<Value>(json).ok();
+    let mut value = json.contains("null").then(read).flatten()?;
     for map in OF_TEXTS {
         let texts = value.pointer_mut(map).and_then(Value::as_object_mut);
         let nulls = texts.into_iter().flat_map(|texts| texts.values_mut());

@@ -61,24 +61,26 @@ fn the_next_one_is_given_up_too_and_what_is_given_up_goes_soon() {
     let live = trusting(5, &[a(1), a(2), a(3)]);
     let mut process = Process::new(true).serves(1, 0);
     let begun = written(&process.sees(&asking(contents, "a"), &live, 0));
-    // Three overlaps, for what signs no more.
-    let given_up = [(a(3), BEGIN + 180), (a(2), BEGIN + 180)];
+    // Nothing goes before there is another.
+    let given_up = [(a(3), BEGIN + 900), (a(2), BEGIN + 900)];
     let found: Vec<_> = begun.retired.iter().map(|r| (r.authority.clone(), r.until)).collect();
     assert_eq!((found, begun.next.clone()), (given_up.to_vec(), None));
-    // The one that signs goes on until the new one may, and no longer than three overlaps after.
+    // The one that signs goes on until the new one may; nothing is trusted for longer than three
+    // overlaps then.
     assert_eq!(begun.signing, signing(1).signing);
     let next = Some(pair(4, BEGIN, &settings()));
-    let contents = Authorities { next, retired: Vec::new(), ..begun };
-    let live = trusting(6, &[a(1), a(4)]);
+    let contents = Authorities { next, ..begun };
+    let live = trusting(6, &[a(1), a(4), a(3), a(2)]);
     let secret = asking(contents, "a");
     assert_eq!(process.sees(&secret, &live, 1).write, None);
     assert_eq!(process.sees(&secret, &live, 60).write, None);
     let promoted = process.sees(&secret, &live, 61);
     assert_eq!(step(&promoted), Some((Step::Promote, None)));
     let promoted = written(&promoted);
-    assert_eq!(promoted.retired, [Retired { authority: a(1), until: BEGIN + 61 + 180 }]);
+    let soon: Vec<_> = promoted.retired.iter().map(|r| (r.authority.clone(), r.until)).collect();
+    assert_eq!(soon, [3, 2, 1].map(|number| (a(number), BEGIN + 61 + 180)));
     assert_eq!(promoted.rotation, Rotation { begun: None, done: Some("a".into()) });
-    let (secret, live) = (asking(promoted, "a"), trusting(7, &[a(4), a(1)]));
+    let (secret, live) = (asking(promoted, "a"), trusting(7, &[a(4), a(3), a(2), a(1)]));
     let mut process = process.serves(4, 61);
     assert_eq!(process.sees(&secret, &live, 62).write, None);
     assert_eq!(process.sees(&secret, &live, 240).write, None);
@@ -132,7 +134,7 @@ fn what_is_asked_of_a_secret_that_goes_is_not_lost() {
     process.sees(&garbage, &live, 0);
     let plan = process.sees(&Secret::Absent, &live, 1);
     assert_eq!(step(&plan), Some((Step::Rotate, Some(Place::Next))));
-    assert_eq!(written(&plan).retired[0].until, BEGIN + 1 + 180);
+    assert_eq!(written(&plan).retired[0].until, BEGIN + 1 + 900);
 }
 
 /// Three replicas and a request: nobody loses trust, and nothing of before is left after some

@@ -81,6 +81,7 @@ fn act(world: &mut World, happens: Happens, told: &dyn Fn() -> String) {
             let backups = world.backups.len().max(1);
             if let Some(backup) = world.backups.get(which % backups).cloned() {
                 world.secret_is(Ok(backup));
+                world.brought_back = Some(world.seconds);
             }
         }
     }

@@ -49,6 +49,8 @@ pub struct World {
     pub asked: Option<Arc<str>>,
     /// When that was last changed.
     pub given_up: Option<u64>,
+    /// When the Secret was last brought back from another day.
+    pub brought_back: Option<u64>,
     pub late: Vec<(u64, Write, u64)>,
     pub backups: Vec<Authorities>,
     pub authorities: Vec<Authority>,
@@ -70,6 +72,7 @@ impl World {
             helpless: Vec::new(),
             asked: None,
             given_up: None,
+            brought_back: None,
             late: Vec::new(),
             backups: Vec::new(),
             authorities: Vec::new(),
@@ -252,6 +255,16 @@ impl World {
         spans.sum::<u64>() >= third / 2
     }
 
+    /// Whether somebody brought back an authority when it was due to be replaced already, and it
+    /// has ended before another could be seen.
+    fn ended(&self, der: &Der) -> bool {
+        let third = self.settings.authority.as_secs() / 3;
+        let ends =
+            self.authorities.iter().any(|known| known.der == *der && known.until <= self.wall(50));
+        ends && self.brought_back.is_some_and(|at| self.seconds - at < third)
+            && self.better_than(der).is_none()
+    }
+
     /// Time passes: what is late arrives, who has nothing to do but to wait looks when it is time,
     /// and somebody is elected where nobody leads.
     pub fn pass(&mut self, seconds: u64, told: &dyn Fn() -> String) {
@@ -322,7 +335,8 @@ impl World {
             let Some(served) = &replica.served else { continue };
             let wall = self.wall(0);
             let trusted = served.until > wall && self.all_trust(&served.issuer);
-            let excused = self.in_the_dark(index) || self.nobody_could();
+            let excused =
+                self.in_the_dark(index) || self.nobody_could() || self.ended(&served.issuer);
             assert!(
                 trusted || !replica.trusted || excused,
                 "at {}: {index} presents {:?}, which is trusted no more\n{}",
