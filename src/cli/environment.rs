@@ -57,7 +57,8 @@ mod tests {
         let one = asked(&|name| (name == "AETHER_DNS_UPSTREAM").then(OsString::new));
         let mut lost: Vec<_> = unset.iter().filter(|option| !one.contains(option)).collect();
         lost.sort();
-        let expected = ["check", "explain", "render", "serve"].map(|name| format!("{name} --dns_upstream"));
+        let expected =
+            ["check", "explain", "render", "serve"].map(|name| format!("{name} --dns_upstream"));
         assert_eq!(lost, expected.iter().collect::<Vec<_>>());
     }
 }

@@ -20,6 +20,8 @@ const ROTATION: (&str, &str) = ("rotation-begun", "rotation-done");
 const RETIRED: (&str, &str) = ("retired-", ".crt");
 
 /// The Secret as it was read.
+// There is one at a time: a box for the large form would spare nothing.
+#[allow(clippy::large_enum_variant)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Secret {
     /// It could not be read, for this reason.
