@@ -40,11 +40,6 @@ impl Names {
         Self::of(plain.map(|name| view.shared_name(kind, name)).collect(), kind, view)
     }
 
-    /// How many names it keeps in memory, which is not how many belong to it.
-    pub(super) fn len(&self) -> usize {
-        self.plus.len() + self.minus.len()
-    }
-
     /// Whether everything that the view shows belongs to it.
     pub(super) fn whole(&self) -> bool {
         self.based && self.minus.is_empty()
@@ -135,18 +130,13 @@ impl Names {
             return;
         };
         for name in changed {
-            match (old.shows(kind, name), new.shows(kind, name)) {
-                (true, false) => {
-                    if !self.minus.remove(name) {
-                        self.plus.insert(name.clone());
-                    }
-                }
-                (false, true) => {
-                    if !self.plus.remove(name) {
-                        self.minus.insert(name.clone());
-                    }
-                }
-                _ => {}
+            let (from, to) = match (old.shows(kind, name), new.shows(kind, name)) {
+                (true, false) => (&mut self.minus, &mut self.plus),
+                (false, true) => (&mut self.plus, &mut self.minus),
+                _ => continue,
+            };
+            if !from.remove(name) {
+                to.insert(name.clone());
             }
         }
     }

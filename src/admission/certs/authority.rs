@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::asked::Rotation;
 use crate::leader::Boot;
 pub use crate::tls::{Unix, unix_now};
 
@@ -93,6 +94,8 @@ pub struct Authorities {
     pub next: Option<Pair>,
     /// Those that signed before, the newest last.
     pub retired: Vec<Retired>,
+    /// What somebody asked for.
+    pub rotation: Rotation,
 }
 
 impl Authorities {
