@@ -11,7 +11,7 @@ use super::claims::{self, Holder};
 use super::endpoints::{self, Surroundings};
 use super::{Index, Report, advice};
 use crate::model::{
-    Finding, MeshPod, MeshPort, MeshService, Place, PodKey, Projection, Reason, ServiceKey,
+    Finding, Locality, MeshPod, MeshPort, MeshService, Place, PodKey, Projection, Reason, ServiceKey,
 };
 
 /// The mesh's own port: the default one of a Service that has it.
@@ -26,6 +26,7 @@ pub(super) struct Memo {
     of_services: BTreeMap<ServiceKey, Vec<Finding>>,
     pods: BTreeMap<PodKey, Arc<MeshPod>>,
     of_pods: Vec<Finding>,
+    nodes: Arc<BTreeMap<Arc<str>, Option<Locality>>>,
 }
 
 impl Index {
@@ -67,6 +68,11 @@ impl Index {
             }
             share(&mut memo.services, key, service);
         }
+        // What follows from nodes alone is everywhere.
+        if changed.everywhere {
+            let nodes = self.nodes.iter().map(|(name, locality)| (name.clone(), locality.clone()));
+            memo.nodes = Arc::new(nodes.collect());
+        }
         if changed.pods {
             self.pods(&around, &mut memo);
             memo.of_pods = self.unmanaged();
@@ -76,8 +82,13 @@ impl Index {
         findings.extend(of_services.chain(&memo.of_claims).chain(&memo.of_pods).cloned());
         findings.sort();
         findings.dedup();
-        let projection =
-            Projection { services: memo.services.clone(), pods: memo.pods.clone(), findings };
+        let projection = Projection {
+            services: memo.services.clone(),
+            pods: memo.pods.clone(),
+            nodes: memo.nodes.clone(),
+            pins: None,
+            findings,
+        };
         self.memo = memo;
         self.changed = super::changed::Changed::default();
         projection
@@ -121,6 +132,7 @@ impl Index {
             let key = PodKey::new(pod.object.namespace.clone(), pod.object.name.clone());
             let mesh_pod = MeshPod {
                 key: key.clone(),
+                uid: pod.uid.clone(),
                 place: Place {
                     node: pod.node.clone(),
                     locality: around.of_node(pod.node.as_ref()),

@@ -1,6 +1,7 @@
 //! Managed pods: whose proxies are served.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::{Place, PodKey, ServiceKey};
 
@@ -19,6 +20,8 @@ pub enum Upstreams {
 pub struct MeshPod {
     /// The pod.
     pub key: PodKey,
+    /// Its uid, by which its network namespace is pinned; `None` in a manifest that names none.
+    pub uid: Option<Arc<str>>,
     /// Where it runs.
     pub place: Place,
     /// Whether it has an IPv6 address, so that `[::1]` is redirected to as well.

@@ -19,8 +19,8 @@ use envoy_types::pb::envoy::extensions::filters::listener::tls_inspector::v3::Tl
 use envoy_types::pb::envoy::r#type::v3::Int32Range;
 use prost::{Message, Name};
 
-use super::chains::{self, Chain};
-use super::proto::{address, any, encoded, millis, number};
+use super::chains::{self, Chain, Leave};
+use super::proto::{address_in, any, encoded, millis, number};
 use super::{CaptureMode, Settings, hcm};
 use crate::xds::{Rope, Stem, Version, field};
 
@@ -35,8 +35,16 @@ const FILTERS: u32 = 3;
 
 /// A listener's own fields: its name and where it listens. On loopback nothing but redirected
 /// connections can reach it; on any other address it would be an open relay.
-pub(super) fn head(name: &str, port: u16, protocol: Protocol, ipv6: bool) -> Bytes {
-    let on = |ip: SocketAddr| Some(address(ip, protocol));
+///
+/// `netns` is the file of the network namespace where it listens, `None` for that of Envoy itself.
+pub(super) fn head(
+    name: &str,
+    port: u16,
+    protocol: Protocol,
+    ipv6: bool,
+    netns: Option<&str>,
+) -> Bytes {
+    let on = |ip: SocketAddr| Some(address_in(netns.unwrap_or_default(), ip, protocol));
     let v6 = AdditionalAddress {
         address: on((Ipv6Addr::LOCALHOST, port).into()),
         ..AdditionalAddress::default()
@@ -56,11 +64,13 @@ pub(super) struct Shared {
     tcp: Bytes,
     version: Version,
     http: Vec<Chain>,
+    /// Filters before the HTTP connection manager, as fields of a chain.
+    before: Bytes,
 }
 
 impl Shared {
     /// The fields that no projection changes.
-    pub(super) fn fixed(settings: &Settings) -> Bytes {
+    pub(super) fn fixed(settings: &Settings, leave: Leave) -> Bytes {
         let redirect_all = settings.mode == CaptureMode::RedirectAll;
         encoded(&Listener {
             stat_prefix: "capture".to_owned(),
@@ -70,7 +80,7 @@ impl Shared {
             listener_filters_timeout: millis(INSPECTION_MS),
             continue_on_listener_filters_timeout: true,
             filter_chains: redirect_all.then(chains::to_itself).into_iter().collect(),
-            default_filter_chain: redirect_all.then(chains::passthrough),
+            default_filter_chain: redirect_all.then(|| chains::passthrough(leave)),
             ..Listener::default()
         })
     }
@@ -93,7 +103,16 @@ impl Shared {
         }
         let tcp = fields.freeze();
         let version = Version::of(&Rope::new([fixed.clone(), tcp.clone()]));
-        Self { fixed, tcp, version, http }
+        Self { fixed, tcp, version, http, before: Bytes::new() }
+    }
+
+    /// The same for listeners in namespaces from which what passes through leaves again. `fixed`
+    /// are the fields for these.
+    pub(super) fn from_own_namespace(&self, fixed: Bytes) -> Self {
+        let tcp = self.tcp.clone();
+        let version = Version::of(&Rope::new([fixed.clone(), tcp.clone()]));
+        let before = chains::before_http(Leave::FromListenersNamespace);
+        Self { fixed, tcp, version, http: self.http.clone(), before }
     }
 
     /// The stem of the listeners of a namespace. The version is made of those of the parts, so
@@ -105,12 +124,13 @@ impl Shared {
         field::announce(FILTERS, filter.len(), &mut announce);
         let filter_head = announce.freeze();
         for chain in &self.http {
-            let len = chain.body.len() + filter_head.len() + filter.len();
+            let len = chain.body.len() + self.before.len() + filter_head.len() + filter.len();
             let mut announce = BytesMut::new();
             field::announce(FILTER_CHAINS, len, &mut announce);
             own.extend([
                 announce.freeze(),
                 chain.body.clone(),
+                self.before.clone(),
                 filter_head.clone(),
                 filter.clone(),
             ]);

@@ -17,6 +17,7 @@ mod http_options;
 mod kept;
 mod listener;
 pub mod naming;
+mod node_proxies;
 mod proto;
 mod proxies;
 mod route_config;

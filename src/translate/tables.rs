@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::naming::{ANY, PASSTHROUGH};
+use super::cluster::Marks;
+use super::naming::ANY;
 use super::service::Made;
 use super::{CaptureMode, cluster, route_config, routes};
 use crate::model::ServiceKey;
-use crate::xds::{Entry, Group, Kind, Layer, Stem, Table};
+use crate::xds::{Entry, Group, Kind, Layer, Resource, Stem, Table};
 
 /// Changes of a table by name; `None` removes.
 type Changes = BTreeMap<Arc<str>, Option<Entry>>;
@@ -21,16 +22,32 @@ pub(super) struct Patch {
     own_hosts: BTreeMap<Arc<str>, Changes>,
     /// Whether any chain changed.
     pub chains: bool,
+    /// What the clusters of node proxies have besides; `None` while there are none.
+    marks: Option<Arc<Marks>>,
 }
 
 impl Patch {
+    /// No change yet.
+    pub(super) fn new(marks: Option<Arc<Marks>>) -> Self {
+        Self { marks, ..Self::default() }
+    }
+
+    /// Clusters that are to have a form for node proxies from now on.
+    pub(super) fn mark<'a>(&mut self, clusters: impl Iterator<Item = &'a Resource>) {
+        for cluster in clusters {
+            let entry = cluster::entry(cluster, self.marks.as_deref());
+            self.clusters.insert(cluster.name().clone(), Some(entry));
+        }
+    }
+
     /// A service that takes the place of what it was before; either may be missing.
     pub(super) fn replace(&mut self, old: Option<&Made>, new: Option<&Made>) {
         for (made, present) in [(old, false), (new, true)] {
             let Some(made) = made else { continue };
             let when = |entry: Entry| present.then_some(entry);
             for cluster in &made.clusters {
-                self.clusters.insert(cluster.name().clone(), when(Entry::Plain(cluster.clone())));
+                let entry = present.then(|| cluster::entry(cluster, self.marks.as_deref()));
+                self.clusters.insert(cluster.name().clone(), entry);
             }
             for (name, entry) in &made.assignments {
                 self.assignments.insert(name.clone(), when(entry.clone()));
@@ -73,12 +90,11 @@ struct OfNamespace {
 
 impl Tables {
     /// The tables of a mesh without services.
-    pub(super) fn new(mode: CaptureMode) -> Self {
+    pub(super) fn new(mode: CaptureMode, passthrough: Option<&Resource>) -> Self {
         let empty = |kind| Table::new(kind, 0, BTreeMap::new());
-        let mut clusters = BTreeMap::new();
-        if mode == CaptureMode::RedirectAll {
-            clusters.insert(PASSTHROUGH.into(), Entry::Plain(cluster::passthrough()));
-        }
+        let clusters =
+            passthrough.map(|cluster| (cluster.name().clone(), cluster::entry(cluster, None)));
+        let clusters = clusters.into_iter().collect();
         let any = Entry::Stem(Stem::new(routes::catch_all(mode)));
         let hosts = Table::new(Kind::VirtualHost, 0, BTreeMap::from([(ANY.into(), any)]));
         Self {

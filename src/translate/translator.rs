@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::chains::Leave;
 use super::claims::Claims;
-use super::cluster::Tails;
+use super::cluster::{self, Marks, Tails};
 use super::listener::Shared;
-use super::proxies::{DNS_STEM, Proxies};
+use super::proxies::{DNS_STEM, Form, Proxies};
 use super::service::{self, Common, Lost, Made};
 use super::tables::{Patch, Tables};
-use super::{Settings, dns, naming, routes};
+use super::{CaptureMode, Settings, dns, naming, routes};
 use crate::model::{Finding, MeshService, Projection, Records, ServiceKey};
-use crate::xds::{Snapshot, Stem};
+use crate::xds::{Group, Resource, Snapshot, Stem};
 
 /// What a projection becomes.
 #[derive(Debug, Clone)]
@@ -34,6 +35,9 @@ pub struct Translator {
     proxies: Proxies,
     tables: Tables,
     listeners: Listeners,
+    /// The cluster of what passes through, where anything does.
+    passthrough: Option<Resource>,
+    marks: Option<Arc<Marks>>,
     snapshot: Option<Arc<Snapshot>>,
 }
 
@@ -42,20 +46,37 @@ pub struct Translator {
 struct Listeners {
     fixed: Bytes,
     shared: Shared,
+    /// The same for node proxies, once there is a use for it.
+    of_nodes: Option<Shared>,
     stems: BTreeMap<Arc<str>, Stem>,
+}
+
+impl Listeners {
+    /// The tail of the listeners of a namespace on node proxies.
+    fn of_node(&mut self, settings: &Settings, namespace: &str) -> Stem {
+        let shared = &self.shared;
+        let of_nodes = self.of_nodes.get_or_insert_with(|| {
+            shared.from_own_namespace(Shared::fixed(settings, Leave::FromListenersNamespace))
+        });
+        of_nodes.stem(namespace)
+    }
 }
 
 impl Translator {
     /// A translator that has not seen any projection.
     pub fn new(settings: Settings) -> Self {
-        let fixed = Shared::fixed(&settings);
+        let fixed = Shared::fixed(&settings, Leave::FromEnvoysNamespace);
+        let redirects = settings.mode == CaptureMode::RedirectAll;
+        let passthrough = redirects.then(cluster::passthrough);
         let shared = Shared::new(fixed.clone(), settings.mode, std::iter::empty());
         Self {
             services: BTreeMap::new(),
             claims: Claims::default(),
             proxies: Proxies::default(),
-            tables: Tables::new(settings.mode),
-            listeners: Listeners { fixed, shared, stems: BTreeMap::new() },
+            tables: Tables::new(settings.mode, passthrough.as_ref()),
+            passthrough,
+            marks: None,
+            listeners: Listeners { fixed, shared, of_nodes: None, stems: BTreeMap::new() },
             snapshot: None,
             common: Common { settings, tails: Tails::new(), retries: routes::retries() },
         }
@@ -64,8 +85,9 @@ impl Translator {
     /// The resources of a projection. An empty mesh is one too.
     pub fn translate(&mut self, projection: &Projection) -> Translated {
         let generation = self.snapshot.as_ref().map_or(1, |last| last.generation + 1);
-        let pods_changed =
-            self.proxies.follow(&projection.pods, self.common.settings.dns.is_some());
+        let Settings { mode, dns, .. } = &self.common.settings;
+        let form = Form { mode: *mode, dns: dns.is_some() };
+        let proxies_changed = self.proxies.follow(projection, form);
         let patch = self.follow(projection);
         let chains_changed = patch.as_ref().is_some_and(|patch| patch.chains);
         let services_changed = patch.is_some();
@@ -76,18 +98,26 @@ impl Translator {
         let mut findings: Vec<Finding> =
             self.services.values().flat_map(|made| made.findings.iter().cloned()).collect();
         findings.extend(self.proxies.findings.iter().cloned());
+        findings.extend(self.proxies.of_nodes.findings.iter().cloned());
         findings.sort();
         let snapshot = match &self.snapshot {
-            Some(last) if !(pods_changed || tables_changed || stems_changed) => last.clone(),
+            Some(last) if !(proxies_changed || tables_changed || stems_changed) => last.clone(),
             _ => Arc::new(Snapshot {
                 generation,
                 nodes: self.proxies.nodes.clone(),
-                groups: self.tables.groups(),
+                groups: self.groups(),
                 stems: self.listeners.stems.clone(),
             }),
         };
         self.snapshot = Some(snapshot.clone());
         Translated { snapshot, findings }
+    }
+
+    /// The groups of sidecars, and those of node proxies made of them.
+    fn groups(&self) -> BTreeMap<Arc<str>, Arc<Group>> {
+        let mut groups = self.tables.groups();
+        self.proxies.of_nodes.add_groups(&mut groups);
+        groups
     }
 
     /// Makes anew what changed of the services; `None` where nothing did.
@@ -105,7 +135,16 @@ impl Translator {
             now.map_or(!made.lost.is_empty(), |now| *now != made.lost)
         });
         changed.extend(before.map(|made| made.source.key.clone()));
-        let mut patch = Patch::default();
+        let first_marked = self.marks.is_none() && !self.proxies.of_nodes.namespaces.is_empty();
+        if first_marked {
+            // From here on for good: the first node proxy is rarely the last.
+            self.marks = Some(Arc::new(Marks::new()));
+        }
+        let mut patch = Patch::new(self.marks.clone());
+        if first_marked {
+            let passthrough = self.passthrough.iter();
+            patch.mark(self.services.values().flat_map(|made| &made.clusters).chain(passthrough));
+        }
         for key in &changed {
             let lost: Lost = lost.remove(key).unwrap_or_default();
             let service = projection.services.get(key);
@@ -125,7 +164,7 @@ impl Translator {
                 patch.see(made);
             }
         }
-        (seen_anew || !changed.is_empty()).then_some(patch)
+        (seen_anew || first_marked || !changed.is_empty()).then_some(patch)
     }
 
     /// The keys of the services that are new, gone, or not what they were.
@@ -153,11 +192,13 @@ impl Translator {
 
     /// Makes the tails of the listeners that need it. Tells whether any is another than before.
     fn stems(&mut self, projection: &Projection, services: bool, chains: bool) -> bool {
-        let mode = self.common.settings.mode;
+        let settings = &self.common.settings;
+        let mode = settings.mode;
         if chains {
             let chains = self.services.values().map(|made| &made.chains);
             let chains = chains.filter(|chains| !chains.is_empty());
             self.listeners.shared = Shared::new(self.listeners.fixed.clone(), mode, chains);
+            self.listeners.of_nodes = None;
         }
         let old = std::mem::take(&mut self.listeners.stems);
         let mut stems = BTreeMap::new();
@@ -166,6 +207,14 @@ impl Translator {
             let kept = old.get(&key).filter(|_| !chains).cloned();
             let stem = kept.unwrap_or_else(|| self.listeners.shared.stem(namespace));
             stems.insert(key, stem);
+        }
+        if mode == CaptureMode::RedirectAll {
+            for namespace in &self.proxies.of_nodes.namespaces {
+                let key = naming::node_stem_of(namespace);
+                let kept = old.get(&key).filter(|_| !chains).cloned();
+                let stem = kept.unwrap_or_else(|| self.listeners.of_node(settings, namespace));
+                stems.insert(key, stem);
+            }
         }
         if let Some(filter) = &self.common.settings.dns {
             let kept = old.get(DNS_STEM).filter(|_| !services).cloned();

@@ -41,6 +41,7 @@ impl Session {
                 let version = view.generation().to_string();
                 out.push(self.response(None, url.into(), version, Arc::default(), removed.into()));
             }
+            self.subs.values_mut().for_each(|sub| sub.retry(now));
             self.order.expire(&view, now);
             let mut moved = false;
             for kind in Kind::ALL {
@@ -129,9 +130,10 @@ impl Session {
     /// When [`drive`](Self::drive) has something to do although nothing was heard.
     pub fn deadline(&self, now: Instant) -> Option<Instant> {
         let answers = self.subs.values().filter_map(|sub| sub.flights.deadline());
+        let retries = self.subs.values().filter_map(|sub| sub.retries.deadline());
         let order = self.order.deadline(&self.subs, now);
         let clusters = self.subs.get(&Kind::Cluster).filter(|sub| sub.removing());
         let overdue = clusters.and_then(|sub| sub.flights.overdue_at(now));
-        answers.chain(order).chain(overdue).filter(|at| *at > now).min()
+        answers.chain(retries).chain(order).chain(overdue).filter(|at| *at > now).min()
     }
 }

@@ -19,6 +19,7 @@ mod owed;
 mod request;
 mod resource;
 mod response;
+mod retry;
 mod rope;
 mod server;
 mod service;

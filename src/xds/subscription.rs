@@ -7,6 +7,7 @@ use std::time::Instant;
 use super::flight::{Flight, Flights};
 use super::owed::{Has, Owed, Why};
 use super::request::Protocol;
+use super::retry::Retries;
 use super::{Kind, Resource, View};
 
 /// Whether everything is wanted, and since which words.
@@ -50,6 +51,8 @@ pub(super) struct Subscription {
     /// A response is due even if there is nothing to say in it.
     pub(super) answer: bool,
     pub(super) flights: Flights,
+    /// What was refused and goes again by and by.
+    pub(super) retries: Retries,
     /// The client's words at its last refusal.
     pub(super) refusal: Option<String>,
 }
@@ -67,6 +70,7 @@ impl Subscription {
             kept: BTreeMap::new(),
             answer: false,
             flights: Flights::default(),
+            retries: Retries::default(),
             refusal: None,
         }
     }

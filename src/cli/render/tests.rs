@@ -96,7 +96,7 @@ fn snapshot(left_out: &str) -> Arc<Snapshot> {
         head: Bytes::from(head.encode_to_vec()),
         stem: "capture".into(),
     };
-    let node = NodeSpec { group: "shop".into(), lenses: Vec::new(), own: vec![own] };
+    let node = NodeSpec { group: "shop".into(), lenses: Vec::new(), own: vec![own], retry: false };
     Arc::new(Snapshot {
         generation: 1,
         nodes: Arc::new([("pod/shop/web".into(), Arc::new(node))].into()),
@@ -164,6 +164,7 @@ fn once(pods: &[(&str, Option<&str>)], managed: &[&str], findings: Vec<Finding>)
         let key: PodKey = key.parse().unwrap();
         let pod = MeshPod {
             key: key.clone(),
+            uid: None,
             place: Place::default(),
             ipv6: false,
             upstreams: crate::model::Upstreams::All,

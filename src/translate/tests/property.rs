@@ -102,7 +102,7 @@ fn projections() -> impl Strategy<Value = Projection> {
                 (pod.key.clone(), Arc::new(pod))
             })
             .collect(),
-        findings: Vec::new(),
+        ..Projection::default()
     })
 }
 

@@ -11,6 +11,7 @@ mod model;
 mod order;
 mod random;
 mod refusal;
+mod retry;
 mod removals;
 mod rig;
 mod served;

@@ -1,0 +1,173 @@
+//! Follows the folder.
+
+use std::future::pending;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use tokio::sync::{Notify, watch};
+use tracing::{debug, info, warn};
+
+use super::look::look;
+use super::mounts::Mounts;
+use super::register::Register;
+use super::{PinsError, pins};
+use crate::model::Pins;
+
+/// How often the folder is looked at though nothing was told of it. A look costs a system call or
+/// two for each pod.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// How long it is left alone after a look, so that a burst of mounts is one look.
+const REST: Duration = Duration::from_millis(20);
+
+/// How long a namespace that took the place of another is left out: long enough for the proxy to
+/// hear that the listener is gone.
+const APART: Duration = Duration::from_millis(500);
+
+/// Follows a folder of pins. The receiver holds what was seen last: `None` while there was no folder
+/// yet. When the folder cannot be read any more, or is gone, what was seen last stays. The future
+/// ends when there is no receiver left.
+pub fn watch(
+    folder: PathBuf,
+) -> (watch::Receiver<Option<Arc<Pins>>>, impl Future<Output = ()> + Send + 'static) {
+    let mut follower = Follower::new(folder);
+    // The first snapshot is to know the pins that there are.
+    let first = follower.look().flatten();
+    let (sender, receiver) = watch::channel(first);
+    (receiver, follow(follower, sender))
+}
+
+struct Follower {
+    folder: PathBuf,
+    register: Register,
+    /// What is told of the files of the folder, and of which folder.
+    watcher: Option<((u64, u64), RecommendedWatcher)>,
+    told: Arc<Notify>,
+    /// What was wrong at the last look, so that it is said once.
+    trouble: Option<String>,
+    seen: bool,
+    again: bool,
+}
+
+impl Follower {
+    fn new(folder: PathBuf) -> Self {
+        let register = Register::default();
+        let (told, trouble) = (Arc::default(), None);
+        Self { folder, register, watcher: None, told, trouble, seen: false, again: false }
+    }
+
+    /// Looks at the folder; `None` where what was seen before stays.
+    fn look(&mut self) -> Option<Option<Arc<Pins>>> {
+        // Before the look, so that nothing falls between the two.
+        self.watch();
+        let found = match look(&self.folder) {
+            Ok(found) => found,
+            Err(cause) => {
+                let error = PinsError { folder: self.folder.clone(), cause };
+                self.complain(Some(format!("{error}; what was seen last stays")));
+                return None;
+            }
+        };
+        let Some(found) = found else {
+            let gone = format!("the folder {:?} is gone; its pins stay until it is back", self.folder);
+            self.complain(self.seen.then_some(gone));
+            return (!self.seen).then_some(None);
+        };
+        self.complain(None);
+        if !std::mem::replace(&mut self.seen, true) {
+            info!(folder = %self.folder.display(), pinned = found.len(), "node proxies are served by pinned network namespaces");
+        }
+        let (uids, again) = self.register.take(found);
+        self.again = again;
+        Some(Some(Arc::new(pins(&self.folder, uids))))
+    }
+
+    fn complain(&mut self, trouble: Option<String>) {
+        if let Some(text) = trouble.as_ref().filter(|text| Some(*text) != self.trouble.as_ref()) {
+            warn!("{text}");
+        }
+        self.trouble = trouble;
+    }
+
+    /// Has the files of the folder watched, unless it is that folder already.
+    fn watch(&mut self) {
+        let Some(which) = which(&self.folder) else {
+            self.watcher = None;
+            return;
+        };
+        if self.watcher.as_ref().is_some_and(|(watched, _)| *watched == which) {
+            return;
+        }
+        let told = self.told.clone();
+        let watcher = notify::recommended_watcher(move |_| told.notify_one());
+        let watching = watcher.and_then(|mut watcher| {
+            watcher.watch(&self.folder, RecursiveMode::NonRecursive)?;
+            Ok(watcher)
+        });
+        match watching {
+            Ok(watcher) => self.watcher = Some((which, watcher)),
+            Err(error) => debug!(%error, "the folder of pins is looked at once a second instead"),
+        }
+    }
+}
+
+/// Which folder has a path.
+fn which(folder: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    let found = std::fs::metadata(folder).ok().filter(std::fs::Metadata::is_dir)?;
+    Some((found.dev(), found.ino()))
+}
+
+async fn follow(mut follower: Follower, sender: watch::Sender<Option<Arc<Pins>>>) {
+    let told = follower.told.clone();
+    let mut mounts = match Mounts::open() {
+        Ok(mounts) => Some(mounts),
+        Err(error) => {
+            debug!(%error, "mounts are not told of: the pins are looked at once a second instead");
+            None
+        }
+    };
+    loop {
+        let mounted = async {
+            match &mounts {
+                Some(mounts) => mounts.changed().await,
+                None => pending().await,
+            }
+        };
+        let wait = if follower.again { APART } else { PERIOD };
+        // Events must not bring back too soon what is left out for a while.
+        let quiet = follower.again;
+        tokio::select! {
+            () = sender.closed() => return,
+            () = told.notified(), if !quiet => {}
+            failed = mounted, if !quiet => if let Err(error) = failed {
+                debug!(%error, "mounts are not told of any more");
+                mounts = None;
+            },
+            () = tokio::time::sleep(wait) => {}
+        }
+        let looked = tokio::task::spawn_blocking(move || {
+            let found = follower.look();
+            (follower, found)
+        });
+        let Ok((back, found)) = looked.await else { return };
+        follower = back;
+        if let Some(found) = found {
+            sender.send_if_modified(|now| {
+                let changed = *now != found;
+                if changed {
+                    let pinned = found.as_ref().map_or(0, |pins| pins.uids.len());
+                    debug!(pinned, "the pinned network namespaces changed");
+                    *now = found;
+                }
+                changed
+            });
+        }
+        tokio::time::sleep(REST).await;
+    }
+}
+
+#[cfg(test)]
+mod tests;
