@@ -4,6 +4,7 @@ mod admin;
 mod identity_ready;
 mod objects;
 mod once;
+mod pins;
 mod proxies;
 mod resolve;
 mod webhook;
@@ -20,7 +21,7 @@ use tracing::info;
 
 pub use crate::source::manifest::{Form, RawDocument, documents};
 pub use identity_ready::identity_ready;
-pub use once::{Once, once};
+pub use once::{Once, once, once_with};
 pub use resolve::resolve;
 
 use writing::Writing;
@@ -47,6 +48,7 @@ pub async fn serve(options: Options) -> Result<()> {
     metrics.add_health(&health);
 
     // The source first: where there is none, nothing is bound or said to be served.
+    let pins = pins::follow(options.pins.clone());
     let (updates, queued) = mpsc::channel(QUEUE);
     let (follow, connection) =
         objects::follow(&options.objects, updates, &health, &metrics).await?;
@@ -89,7 +91,8 @@ pub async fn serve(options: Options) -> Result<()> {
         }
         publish(outcome);
     };
-    capture::spawn(reconciler, queued, capture, names, each_round)
+    let pinned = pins.as_ref().map(|following| following.pins.clone());
+    capture::spawn(reconciler, queued, pinned, capture, names, each_round)
         .context("the reconciler's thread")?;
     let following = tokio::spawn(follow);
 
@@ -106,6 +109,7 @@ pub async fn serve(options: Options) -> Result<()> {
     }
     // The source ends, its channel closes, and with it the reconciler.
     following.abort();
+    drop(pins);
     if let Some(writing) = writing {
         writing.end().await;
     }

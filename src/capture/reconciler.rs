@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::index::{self, Index};
-use crate::model::{Finding, Projection, Registry};
+use crate::model::{Finding, Pins, Projection, Registry};
 use crate::source::Update;
 use crate::translate::{self, Translator};
 use crate::xds::Snapshot;
@@ -29,6 +29,7 @@ pub struct Outcome {
 pub struct Reconciler {
     index: Index,
     translator: Translator,
+    pins: Option<Arc<Pins>>,
     projection: Option<Projection>,
     of_source: Vec<Finding>,
     of_translation: Vec<Finding>,
@@ -41,6 +42,7 @@ impl Reconciler {
         Self {
             index: Index::new(index),
             translator: Translator::new(translate),
+            pins: None,
             projection: None,
             of_source: Vec::new(),
             of_translation: Vec::new(),
@@ -56,14 +58,21 @@ impl Reconciler {
         self.of_source = update.findings;
     }
 
+    /// Takes the network namespaces that are pinned now; `None` where nothing is known of any.
+    pub fn pinned(&mut self, pins: Option<Arc<Pins>>) {
+        self.pins = pins;
+    }
+
     /// Makes of all that was applied what is to be served. The first round always gives a
     /// snapshot: an empty mesh is a projection too.
     pub fn reconcile(&mut self) -> Outcome {
-        let projection = self.index.project();
-        let same = self
-            .projection
-            .as_ref()
-            .is_some_and(|old| old.services == projection.services && old.pods == projection.pods);
+        let projection = Projection { pins: self.pins.clone(), ..self.index.project() };
+        let same = self.projection.as_ref().is_some_and(|old| {
+            old.services == projection.services
+                && old.pods == projection.pods
+                && old.nodes == projection.nodes
+                && old.pins == projection.pins
+        });
         let snapshot = (!same).then(|| {
             let translated = self.translator.translate(&projection);
             self.of_translation = translated.findings;

@@ -9,6 +9,7 @@ pub mod inject;
 pub mod kubernetes;
 pub mod mesh_dns;
 pub mod options;
+pub mod pins;
 pub mod render;
 pub mod serve;
 pub mod values;

@@ -11,7 +11,8 @@ use super::claims::{self, Holder};
 use super::endpoints::{self, Surroundings};
 use super::{Index, Report, advice};
 use crate::model::{
-    Finding, Locality, MeshPod, MeshPort, MeshService, Place, PodKey, Projection, Reason, ServiceKey,
+    Finding, Locality, MeshPod, MeshPort, MeshService, Place, PodKey, Projection, Reason,
+    ServiceKey,
 };
 
 /// The mesh's own port: the default one of a Service that has it.

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::model::{
-    Finding, MeshPod, MeshService, ObjectRef, PodKey, Reason, ServiceKey, Severity, is_dns_label, quoted,
+    Finding, MeshPod, MeshService, ObjectRef, PodKey, Reason, ServiceKey, Severity, is_dns_label,
+    quoted,
 };
 
 /// Whether nothing of a service can be served, and why.

@@ -111,10 +111,9 @@ pub(super) struct Marks {
 
 impl Marks {
     pub(super) fn new() -> Self {
-        let bind = |config| {
-            encoded(&Cluster { upstream_bind_config: Some(config), ..Cluster::default() })
-        };
-        let marked = BindConfig { socket_options: vec![mark()], ..BindConfig::default() };
+        let bind =
+            |config| encoded(&Cluster { upstream_bind_config: Some(config), ..Cluster::default() });
+        let marked = node_proxy_bind();
         let any = |ip: IpAddr| Some(socket((ip, 0).into()));
         let selector = FilterStateOverride {};
         let passthrough = BindConfig {
@@ -134,16 +133,18 @@ impl Marks {
     }
 }
 
-/// The mark by which the rules in a pod tell a node proxy's connections from those of the pod.
-fn mark() -> SocketOption {
-    SocketOption {
+/// What every upstream socket of a node proxy has: the mark by which the rules in a pod tell its
+/// connections from those of the pod.
+pub fn node_proxy_bind() -> BindConfig {
+    let mark = SocketOption {
         description: "SO_MARK".to_owned(),
         level: SOL_SOCKET,
         name: SO_MARK,
         state: SocketState::StatePrebind.into(),
         value: Some(Value::IntValue(naming::NODE_PROXY_MARK)),
         ..SocketOption::default()
-    }
+    };
+    BindConfig { socket_options: vec![mark], ..BindConfig::default() }
 }
 
 /// The cluster of what is no mesh service: to the address that the client asked for, in the

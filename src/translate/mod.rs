@@ -30,5 +30,6 @@ mod translator;
 #[cfg(test)]
 mod tests;
 
+pub use cluster::node_proxy_bind;
 pub use settings::{CaptureMode, CaptureModeError, DnsFilter, SERVER_FIRST_PORTS, Settings};
 pub use translator::{Translated, Translator};

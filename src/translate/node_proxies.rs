@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::naming::{NODE_PROXY_LENS, NO_PODS, node_lens, node_proxy_id, zone_lens};
+use super::naming::{NO_PODS, NODE_PROXY_LENS, node_lens, node_proxy_id, zone_lens};
 use super::{checks, proxies};
 use crate::model::{Finding, Locality, MeshPod, Pins, PodKey, Projection};
 use crate::xds::{Group, NodeSpec};

@@ -93,9 +93,10 @@ impl Subscription {
     /// Notes what was accepted. With the last one that was at fault, what was refused beside it
     /// goes once more: the client may have taken it at once, but it did not say so.
     pub(super) fn relieved(&mut self, flight: &Flight) {
-        let over = flight.resources.iter().fold(false, |over, resource| {
-            self.retries.forget(resource.name()) || over
-        });
+        let over = flight
+            .resources
+            .iter()
+            .fold(false, |over, resource| self.retries.forget(resource.name()) || over);
         if over {
             let refused = self.owed.values_mut().filter(|owed| owed.why == Why::Refused);
             refused.for_each(|owed| owed.why = Why::Asked);

@@ -54,6 +54,7 @@ async fn generator(kubeconfig: std::path::PathBuf) -> Result<Writes> {
     capture::spawn(
         reconciler,
         queued,
+        None,
         capture::Metrics::default(),
         None,
         move |outcome: Outcome| {

@@ -206,7 +206,7 @@ fn a_pod_that_waits_is_told_why() {
         ("pod/elsewhere/ledger", &["did you mean pod/pay/ledger?"]),
         ("pod/qqqqq/zzzzz", &["managed are pod/pay/ledger, pod/shop/web"]),
         ("pod/kube-system/x", &["labelled, but not taken", "never; move it"]),
-        ("node/worker-1", &["not served yet", "pod/<namespace>/<name>"]),
+        ("node/worker-1", &["no folder of pinned network namespaces", "--netns-dir"]),
     ];
     let once = once(&pods, &managed, vec![finding]);
     for (id, expected) in table {

@@ -1,5 +1,7 @@
 //! Why a node would get nothing yet.
 
+use std::cmp::Reverse;
+
 use crate::model::{NodeId, ObjectRef, PodKey, quoted};
 use crate::run::Once;
 
@@ -13,12 +15,7 @@ const ALIKE: f64 = 0.8;
 pub(super) fn why(id: &NodeId, once: &Once) -> String {
     let key = match id {
         NodeId::Pod(key) => key,
-        NodeId::Node(_) => {
-            return format!(
-                "{id} waits: proxies of nodes are not served yet; ask for the proxy of a pod, \
-                 pod/<namespace>/<name>"
-            );
-        }
+        NodeId::Node(name) => return of_node(id, name, once),
     };
     match once.pods.get(key) {
         None => format!(
@@ -47,6 +44,26 @@ pub(super) fn why(id: &NodeId, once: &Once) -> String {
             )
         }
     }
+}
+
+/// Why a node proxy waits.
+fn of_node(id: &NodeId, name: &str, once: &Once) -> String {
+    if once.projection.pins.is_none() {
+        return format!(
+            "{id} waits: there is no folder of pinned network namespaces; name the one that is on \
+             that node with --netns-dir"
+        );
+    }
+    let pods = once.projection.pods.values().filter_map(|pod| pod.place.node.as_ref());
+    let mut known: Vec<_> = once.projection.nodes.keys().chain(pods).collect();
+    known.sort_by_key(|node| Reverse((strsim::jaro_winkler(name, node) * 1e6) as u32));
+    known.dedup();
+    let near: Vec<_> = known.iter().take(MOST).map(|node| format!("node/{node}")).collect();
+    let way_out = match near.as_slice() {
+        [] => "no node is, and no managed pod runs on one".to_owned(),
+        near => format!("known are {}", near.join(", ")),
+    };
+    format!("{id} waits: no node {} is known: {way_out}", quoted(name))
 }
 
 /// The managed pods that may have been meant.

@@ -3,24 +3,41 @@
 
 use std::fs::File;
 use std::io;
+use std::sync::{Arc, Weak};
 
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio::sync::Notify;
+use tracing::debug;
 
-/// The table of mounts of this process.
-#[derive(Debug)]
-pub(super) struct Mounts(AsyncFd<File>);
+/// How often it is seen to whether anybody still wants to hear.
+const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
-impl Mounts {
-    /// Begins to listen; within a runtime.
-    pub(super) fn open() -> io::Result<Self> {
-        let table = File::open("/proc/self/mountinfo")?;
-        AsyncFd::with_interest(table, Interest::PRIORITY).map(Self)
-    }
+/// Tells `told` of every mount and unmount, from a thread of its own, until it is dropped.
+///
+/// # Errors
+/// Where there is no table of mounts, or no thread.
+pub(super) fn listen(told: &Arc<Notify>) -> io::Result<()> {
+    let table = File::open("/proc/self/mountinfo")?;
+    let told = Arc::downgrade(told);
+    let thread = std::thread::Builder::new().name("mounts".into());
+    thread.spawn(move || follow(&table, &told)).map(drop)
+}
 
-    /// Waits until something was mounted or unmounted since it was waited for last.
-    pub(super) async fn changed(&self) -> io::Result<()> {
-        self.0.ready(Interest::PRIORITY).await?.clear_ready();
-        Ok(())
+fn follow(table: &File, told: &Weak<Notify>) {
+    while told.strong_count() > 0 {
+        let mut polled = [PollFd::new(table, PollFlags::PRI)];
+        match poll(&mut polled, Some(&PATIENCE)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) => {
+                let Some(told) = told.upgrade() else { return };
+                told.notify_one();
+                // A burst is one word.
+                std::thread::sleep(super::watch::REST);
+            }
+            Err(error) => {
+                debug!(%error, "mounts are not told of any more");
+                return;
+            }
+        }
     }
 }

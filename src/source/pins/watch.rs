@@ -1,6 +1,5 @@
 //! Follows the folder.
 
-use std::future::pending;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,9 +9,8 @@ use tokio::sync::{Notify, watch};
 use tracing::{debug, info, warn};
 
 use super::look::look;
-use super::mounts::Mounts;
 use super::register::Register;
-use super::{PinsError, pins};
+use super::{PinsError, mounts, pins};
 use crate::model::Pins;
 
 /// How often the folder is looked at though nothing was told of it. A look costs a system call or
@@ -20,7 +18,7 @@ use crate::model::Pins;
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// How long it is left alone after a look, so that a burst of mounts is one look.
-const REST: Duration = Duration::from_millis(20);
+pub(super) const REST: Duration = Duration::from_millis(20);
 
 /// How long a namespace that took the place of another is left out: long enough for the proxy to
 /// hear that the listener is gone.
@@ -71,7 +69,8 @@ impl Follower {
             }
         };
         let Some(found) = found else {
-            let gone = format!("the folder {:?} is gone; its pins stay until it is back", self.folder);
+            let gone =
+                format!("the folder {:?} is gone; its pins stay until it is back", self.folder);
             self.complain(self.seen.then_some(gone));
             return (!self.seen).then_some(None);
         };
@@ -122,30 +121,15 @@ fn which(folder: &Path) -> Option<(u64, u64)> {
 
 async fn follow(mut follower: Follower, sender: watch::Sender<Option<Arc<Pins>>>) {
     let told = follower.told.clone();
-    let mut mounts = match Mounts::open() {
-        Ok(mounts) => Some(mounts),
-        Err(error) => {
-            debug!(%error, "mounts are not told of: the pins are looked at once a second instead");
-            None
-        }
-    };
+    if let Err(error) = mounts::listen(&told) {
+        debug!(%error, "mounts are not told of: the pins are looked at once a second instead");
+    }
     loop {
-        let mounted = async {
-            match &mounts {
-                Some(mounts) => mounts.changed().await,
-                None => pending().await,
-            }
-        };
         let wait = if follower.again { APART } else { PERIOD };
-        // Events must not bring back too soon what is left out for a while.
-        let quiet = follower.again;
         tokio::select! {
             () = sender.closed() => return,
-            () = told.notified(), if !quiet => {}
-            failed = mounted, if !quiet => if let Err(error) = failed {
-                debug!(%error, "mounts are not told of any more");
-                mounts = None;
-            },
+            // What is left out for a while must not be brought back too soon.
+            () = told.notified(), if !follower.again => {}
             () = tokio::time::sleep(wait) => {}
         }
         let looked = tokio::task::spawn_blocking(move || {

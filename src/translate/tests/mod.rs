@@ -7,5 +7,6 @@ mod clusters;
 mod dns;
 mod endpoints;
 mod hosts;
+mod nodes;
 mod property;
 mod world;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::super::{Entry, Group, Kind, Layer, NodeSpec, Own, Resource, Snapshot, Stem, Store, Table};
+use super::super::{
+    Entry, Group, Kind, Layer, NodeSpec, Own, Resource, Snapshot, Stem, Store, Table,
+};
 
 pub const CDS: Kind = Kind::Cluster;
 pub const EDS: Kind = Kind::Endpoints;
@@ -86,7 +88,12 @@ impl World {
             head: name.to_string().into(),
             stem: "own".into(),
         });
-        let spec = NodeSpec { group: "all".into(), lenses: Vec::new(), own: own.collect(), retry: self.retry };
+        let spec = NodeSpec {
+            group: "all".into(),
+            lenses: Vec::new(),
+            own: own.collect(),
+            retry: self.retry,
+        };
         let node = (Arc::from(NODE), Arc::new(spec));
         let nodes: BTreeMap<_, _> = (!self.without_node).then_some(node).into_iter().collect();
         Arc::new(Snapshot {

@@ -49,7 +49,10 @@ async fn the_folder_may_come_later_and_its_pins_stay_when_it_goes() {
     pin("a", own);
     pin("b", own);
     until(&mut pins, Some(&["a", "b"])).await;
-    assert_eq!(pins.borrow().as_ref().unwrap().path("b").unwrap(), folder.join("b").display().to_string());
+    assert_eq!(
+        pins.borrow().as_ref().unwrap().path("b").unwrap(),
+        folder.join("b").display().to_string()
+    );
     // Another folder with the same path.
     std::fs::rename(&folder, outer.path().join("old")).unwrap();
     tokio::time::sleep(PERIOD + PERIOD / 2).await;
