@@ -44,8 +44,10 @@ impl Pins {
     pub fn pin_for(&self, envoy: &mut Envoy, uid: &str, pod: &Pod) -> Result<()> {
         let pid = envoy.process().id().to_string();
         let mut mount = Command::new("nsenter");
-        mount.args(["--target", &pid, "--mount", "--", "mount", "--bind"]);
-        output(mount.arg(pod.netns().path()).arg(self.file(uid))).map(drop)
+        // By way of our own mounts, since that Envoy has not seen how the pod's namespace was pinned either.
+        let ours = format!("/proc/{}/root{}", std::process::id(), pod.netns().path().display());
+        mount.args(["--target", &pid, "--mount", "--", "mount", "--no-canonicalize", "--bind"]);
+        output(mount.arg(ours).arg(self.file(uid))).map(drop)
     }
 
     /// Takes the mount away, and leaves the file.

@@ -77,6 +77,12 @@ impl Subscription {
         }
     }
 
+    /// Whether all of a response was refused before and went again for that reason alone.
+    pub(super) fn is_retry(&self, flight: &Flight) -> bool {
+        let known = |resource: &Resource| self.retries.0.contains_key(resource.name());
+        !flight.resources.is_empty() && flight.resources.iter().all(known)
+    }
+
     /// Makes due what has waited long enough, unless it went or changed meanwhile.
     pub(super) fn retry(&mut self, now: Instant) {
         for name in self.retries.take(now) {

@@ -190,7 +190,7 @@ impl Session {
         let view = self.view.clone().filter(View::retries);
         let Some((flight, sub)) = self.land(nonce) else { return Heard::Fine };
         let kind = sub.kind;
-        let repeated = sub.refusal.as_ref() == Some(&words);
+        let repeated = sub.refusal.as_ref() == Some(&words) || sub.is_retry(&flight);
         let all = flight.resources.iter().map(Resource::name).chain(flight.removed.iter());
         let told = all.filter(|name| !name.is_empty() && words.contains(name.as_ref()));
         let names: Vec<String> = told.map(ToString::to_string).collect();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::Kind;
+use super::super::{Heard, Kind};
 use super::rig::{Rig, expect, one};
 use super::world::{LDS, World};
 
@@ -45,6 +45,31 @@ fn all_of_its_own_go_again_where_none_was_named() {
     let again = one(rig.wait(SECOND));
     expect(std::slice::from_ref(&again), &[(LDS, &["l1", "l2"], &[])]);
     expect(&rig.ack(&again, &[]), &[]);
+}
+
+#[test]
+fn two_at_fault_are_told_of_once() {
+    let mut world = world(&["l1", "l2"]);
+    let mut rig = Rig::delta(&mut world);
+    let repeated = |rig: &Rig| match &rig.heard {
+        Some(Heard::Refused(refusal)) => refusal.repeated,
+        other => panic!("{other:?}"),
+    };
+    let first = one(rig.ask(LDS, &[]));
+    rig.nack(&first, &[], "l1 is bad");
+    assert!(!repeated(&rig));
+    world.own.insert("l3".into());
+    let second = one(rig.publish(&mut world));
+    rig.nack(&second, &[], "l1 is bad, l3 is bad");
+    assert!(!repeated(&rig));
+    for _ in 0..3 {
+        let at = rig.session.deadline(rig.now).unwrap();
+        for response in rig.wait(at - rig.now) {
+            let words = format!("{} is bad", response.resources[0].name());
+            rig.nack(&response, &[], &words);
+            assert!(repeated(&rig), "{words}");
+        }
+    }
 }
 
 #[test]
