@@ -10,8 +10,6 @@ mod resolve;
 mod webhook;
 mod writing;
 
-use std::sync::Arc;
-
 use anyhow::{Context, Result};
 use futures::FutureExt;
 use tokio::signal::unix::{SignalKind, signal};
@@ -28,7 +26,7 @@ use writing::Writing;
 
 use crate::admin::Metrics;
 use crate::capture::names::{self, Names};
-use crate::capture::{self, Outcome, Reconciler};
+use crate::capture::{self, Inbox, Outcome, Reconciler};
 use crate::cli::serve::Options;
 use crate::health::{Health, Part};
 use crate::xds::{Server, Store};
@@ -56,7 +54,7 @@ pub async fn serve(options: Options) -> Result<()> {
     let listeners = proxies::listeners(&options).await?;
     let webhook = webhook::bind(&options, connection.as_ref())?;
 
-    let store = Arc::new(Store::default());
+    let (store, fates) = proxies::store(options.canary);
     let version = concat!("aether/", env!("CARGO_PKG_VERSION"));
     let mut server = Server::new(&store, version, proxies::admit());
     let leave = CancellationToken::new();
@@ -92,7 +90,8 @@ pub async fn serve(options: Options) -> Result<()> {
         publish(outcome);
     };
     let pinned = pins.as_ref().map(|following| following.pins.clone());
-    capture::spawn(reconciler, queued, pinned, capture, names, each_round)
+    let inbox = Inbox { updates: queued, fates, pins: pinned };
+    capture::spawn(reconciler, inbox, capture, names, each_round)
         .context("the reconciler's thread")?;
     let following = tokio::spawn(follow);
 
@@ -122,7 +121,7 @@ pub async fn serve(options: Options) -> Result<()> {
 }
 
 /// Publishes snapshots, and says of the first that there is one.
-fn announced(store: Arc<Store>, part: Part) -> impl FnMut(Outcome) + Send + 'static {
+fn announced(store: Store, part: Part) -> impl FnMut(Outcome) + Send + 'static {
     let mut first = true;
     move |outcome| {
         let Some(snapshot) = outcome.snapshot else { return };

@@ -9,7 +9,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::Outcome;
 use crate::model::{Finding, Projection};
-use crate::xds::Snapshot;
+use crate::xds::{Fate, Grounds, Snapshot};
 
 /// The reconciler's metrics. Cheap to clone; all clones count together.
 #[derive(Debug, Clone)]
@@ -17,6 +17,7 @@ pub struct Metrics {
     findings: Family<OfFinding, Gauge>,
     round: Histogram,
     failed: Counter,
+    trials: Family<OfTrial, Counter>,
     generation: Gauge,
     services: Gauge,
     pods: Gauge,
@@ -36,6 +37,30 @@ impl EncodeLabelSet for OfFinding {
     }
 }
 
+/// How a trial ended.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct OfTrial {
+    outcome: &'static str,
+}
+
+impl EncodeLabelSet for OfTrial {
+    fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> Result<(), std::fmt::Error> {
+        [("outcome", self.outcome)].encode(encoder)
+    }
+}
+
+impl From<&Fate> for OfTrial {
+    fn from(fate: &Fate) -> Self {
+        let outcome = match fate {
+            Fate::Released(_, Grounds::Unasked) => "unasked",
+            Fate::Released(_, Grounds::Accepted) => "accepted",
+            Fate::Released(_, Grounds::TimePassed) => "time_passed",
+            Fate::Refused { .. } => "refused",
+        };
+        Self { outcome }
+    }
+}
+
 impl From<&Finding> for OfFinding {
     fn from(finding: &Finding) -> Self {
         Self { severity: finding.severity.to_string(), reason: finding.reason.as_str() }
@@ -49,6 +74,7 @@ impl Default for Metrics {
             // From 100 µs to 1.6 s.
             round: Histogram::new(exponential_buckets(0.0001, 2.0, 15)),
             failed: Counter::default(),
+            trials: Family::default(),
             generation: Gauge::default(),
             services: Gauge::default(),
             pods: Gauge::default(),
@@ -76,6 +102,11 @@ impl Metrics {
             self.failed.clone(),
         );
         registry.register(
+            "canary_trials",
+            "Snapshots that were tried on a few proxies first, by how that ended",
+            self.trials.clone(),
+        );
+        registry.register(
             "snapshot_generation",
             "How many snapshots this process has published",
             self.generation.clone(),
@@ -86,6 +117,10 @@ impl Metrics {
 
     pub(super) fn failed(&self) {
         self.failed.inc();
+    }
+
+    pub(super) fn heard(&self, fate: &Fate) {
+        self.trials.get_or_create(&fate.into()).inc();
     }
 
     pub(super) fn round(&self, outcome: &Outcome, took: std::time::Duration) {

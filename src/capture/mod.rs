@@ -3,6 +3,7 @@
 //! [`Reconciler`] decides and [`spawn`] acts: it takes what a source has queued, all at once, and
 //! publishes what came of it. Quick when quiet, batching under load, with no fixed delay.
 
+mod held;
 mod metrics;
 pub mod names;
 mod reconciler;
@@ -12,4 +13,4 @@ mod tests;
 
 pub use metrics::Metrics;
 pub use reconciler::{Outcome, Reconciler};
-pub use task::spawn;
+pub use task::{Inbox, spawn};

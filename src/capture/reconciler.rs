@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::held::{Held, Refused};
 use crate::index::{self, Index};
-use crate::model::{Finding, Pins, Projection, Registry};
+use crate::model::{Finding, MeshNames, Pins, Projection, Registry, ServiceKey};
 use crate::source::Update;
-use crate::translate::{self, Translator};
-use crate::xds::Snapshot;
+use crate::translate::{self, Translator, naming};
+use crate::xds::{Fate, Snapshot};
 
 /// What one round of the reconciler came to.
 #[derive(Debug)]
@@ -29,8 +30,10 @@ pub struct Outcome {
 pub struct Reconciler {
     index: Index,
     translator: Translator,
+    names: MeshNames,
+    held: Held,
     pins: Option<Arc<Pins>>,
-    projection: Option<Projection>,
+    projection: Option<Arc<Projection>>,
     of_source: Vec<Finding>,
     of_translation: Vec<Finding>,
     findings: Arc<BTreeSet<Finding>>,
@@ -41,8 +44,10 @@ impl Reconciler {
     pub fn new(index: index::Settings, translate: translate::Settings) -> Self {
         Self {
             index: Index::new(index),
+            names: translate.names.clone(),
             translator: Translator::new(translate),
             pins: None,
+            held: Held::default(),
             projection: None,
             of_source: Vec::new(),
             of_translation: Vec::new(),
@@ -63,10 +68,29 @@ impl Reconciler {
         self.pins = pins;
     }
 
+    /// Takes in what became of a snapshot. Where it was refused, returns the keys of what is held
+    /// back from now on, without working on it yet; `at` is the time, for people to read.
+    pub fn hear(&mut self, fate: &Fate, at: &str) -> Vec<ServiceKey> {
+        let (Fate::Released(snapshot, _) | Fate::Refused { snapshot, .. }) = fate;
+        let origin =
+            snapshot.origin.clone().and_then(|origin| origin.downcast::<Projection>().ok());
+        let Some(origin) = origin else { return Vec::new() };
+        let Fate::Refused { node, refusal, .. } = fate else {
+            self.held.released(&origin);
+            return Vec::new();
+        };
+        let refused = Refused { node, words: &refusal.words, at };
+        self.held.refused(&origin.services, refused, |service| {
+            refusal.names.iter().any(|name| naming::bears(&self.names, service, name))
+        })
+    }
+
     /// Makes of all that was applied what is to be served. The first round always gives a
     /// snapshot: an empty mesh is a projection too.
     pub fn reconcile(&mut self) -> Outcome {
-        let projection = Projection { pins: self.pins.clone(), ..self.index.project() };
+        let mut projection = Projection { pins: self.pins.clone(), ..self.index.project() };
+        self.held.apply(&mut projection.services);
+        let projection = Arc::new(projection);
         let same = self.projection.as_ref().is_some_and(|old| {
             old.services == projection.services
                 && old.pods == projection.pods
@@ -76,11 +100,13 @@ impl Reconciler {
         let snapshot = (!same).then(|| {
             let translated = self.translator.translate(&projection);
             self.of_translation = translated.findings;
-            translated.snapshot
+            let snapshot = Snapshot::clone(&translated.snapshot);
+            Arc::new(Snapshot { origin: Some(projection.clone()), ..snapshot })
         });
         let findings: BTreeSet<_> = [&self.of_source, &projection.findings, &self.of_translation]
             .into_iter()
             .flatten()
+            .chain(self.held.findings())
             .cloned()
             .collect();
         let appeared: Vec<_> = findings.difference(&self.findings).cloned().collect();
@@ -95,6 +121,6 @@ impl Reconciler {
 
     /// The projection of the last round.
     pub fn projection(&self) -> Option<&Projection> {
-        self.projection.as_ref()
+        self.projection.as_deref()
     }
 }

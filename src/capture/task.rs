@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use futures::executor::block_on;
 use futures::future::{Either, pending, select};
-use tokio::sync::mpsc::Receiver;
+use k8s_openapi::jiff::Timestamp;
+use tokio::sync::mpsc::{Receiver, UnboundedReceiver};
 use tokio::sync::watch;
 use tracing::{debug, error, info, warn};
 
@@ -16,27 +17,34 @@ use super::names::Names;
 use super::{Metrics, Outcome, Reconciler};
 use crate::model::{Finding, Pins, Severity};
 use crate::source::Update;
+use crate::xds::{Fate, Grounds};
 
-/// What is known of the pinned network namespaces at any time.
-type PinsReceiver = watch::Receiver<Option<Arc<Pins>>>;
+/// What the reconciler hears.
+#[derive(Debug)]
+pub struct Inbox {
+    /// From the source. When its sender is gone, the reconciler ends.
+    pub updates: Receiver<Update>,
+    /// What became of snapshots, where they are tried on a few proxies first.
+    pub fates: Option<UnboundedReceiver<Fate>>,
+    /// The pinned network namespaces, as they are at any time.
+    pub pins: Option<watch::Receiver<Option<Arc<Pins>>>>,
+}
 
 /// Reconciles on a thread of its own, since it is work, and no stream should wait for it: takes
 /// updates until their sender is gone, and publishes what comes of each round. The mesh-DNS file,
-/// if there is one, gets its records and its heartbeat from this thread and no other. `pins` are the
-/// pinned network namespaces, as they are at any time.
+/// if there is one, gets its records and its heartbeat from this thread and no other.
 ///
 /// # Errors
 /// Where the system gives no thread.
 pub fn spawn(
     reconciler: Reconciler,
-    updates: Receiver<Update>,
-    pins: Option<PinsReceiver>,
+    inbox: Inbox,
     metrics: Metrics,
     names: Option<Names>,
     publish: impl FnMut(Outcome) + Send + 'static,
 ) -> std::io::Result<JoinHandle<()>> {
     let thread = std::thread::Builder::new().name("reconciler".into());
-    thread.spawn(move || run(reconciler, updates, pins, &metrics, names, publish))
+    thread.spawn(move || run(reconciler, inbox, &metrics, names, publish))
 }
 
 /// Takes updates until their sender is gone: all that have queued, then one round of work. A round
@@ -44,14 +52,13 @@ pub fn spawn(
 /// the next heartbeat, which is not answered until a round goes well.
 fn run(
     mut reconciler: Reconciler,
-    mut updates: Receiver<Update>,
-    mut pins: Option<PinsReceiver>,
+    mut inbox: Inbox,
     metrics: &Metrics,
     mut names: Option<Names>,
     mut publish: impl FnMut(Outcome),
 ) {
     let (mut well, mut begun) = (true, false);
-    while let Some(turn) = next(&mut updates, pins.as_mut(), names.as_mut()) {
+    while let Some(turn) = next(&mut inbox, names.as_mut()) {
         let started = Instant::now();
         if let (Turn::Beat, true, Some(names)) = (&turn, well, &names) {
             names.vouch();
@@ -63,13 +70,15 @@ fn run(
             continue;
         }
         let round = catch_unwind(AssertUnwindSafe(|| {
-            if let Turn::Update(update) = turn {
-                reconciler.apply(update);
+            match turn {
+                Turn::Update(update) => reconciler.apply(update),
+                Turn::Fate(fate) => hear(&mut reconciler, &fate, metrics),
+                Turn::Beat | Turn::Pins => {}
             }
-            while let Ok(more) = updates.try_recv() {
+            while let Ok(more) = inbox.updates.try_recv() {
                 reconciler.apply(more);
             }
-            if let Some(pins) = &mut pins {
+            if let Some(pins) = &mut inbox.pins {
                 reconciler.pinned(pins.borrow_and_update().clone());
             }
             reconciler.reconcile()
@@ -103,19 +112,28 @@ enum Turn {
     Update(Update),
     /// The pinned network namespaces changed.
     Pins,
+    /// A snapshot was released to all, or refused by a proxy that was asked first.
+    Fate(Fate),
     /// The writer of the mesh-DNS file asks whether this thread lives.
     Beat,
 }
 
 /// Waits for the next turn; `None` when no update can come any more.
-fn next(
-    updates: &mut Receiver<Update>,
-    pins: Option<&mut PinsReceiver>,
-    names: Option<&mut Names>,
-) -> Option<Turn> {
+fn next(inbox: &mut Inbox, names: Option<&mut Names>) -> Option<Turn> {
     let beat = async {
         match names {
             Some(names) => names.beat().await,
+            None => pending().await,
+        }
+    };
+    let Inbox { updates, fates, pins } = inbox;
+    let fate = async {
+        let fate = match fates {
+            Some(fates) => fates.recv().await,
+            None => None,
+        };
+        match fate {
+            Some(fate) => fate,
             None => pending().await,
         }
     };
@@ -128,13 +146,45 @@ fn next(
         }
         pending().await
     };
-    let (beat, pinned) = (pin!(beat), pin!(pinned));
-    let rare = select(beat, pinned);
-    // Beats are rare and cost nothing, so they come first.
+    // Beats, fates and pins are rare and cost little, so they come first.
+    let (beat, fate, pinned) = (pin!(beat), pin!(fate), pin!(pinned));
+    let rare = select(beat, select(fate, pinned));
     match block_on(select(rare, pin!(updates.recv()))) {
-        Either::Left((Either::Left(_), _)) => Some(Turn::Beat),
-        Either::Left((Either::Right(_), _)) => Some(Turn::Pins),
+        Either::Left((Either::Left(((), _)), _)) => Some(Turn::Beat),
+        Either::Left((Either::Right((Either::Left((fate, _)), _)), _)) => Some(Turn::Fate(fate)),
+        Either::Left((Either::Right((Either::Right(((), _)), _)), _)) => Some(Turn::Pins),
         Either::Right((update, _)) => update.map(Turn::Update),
+    }
+}
+
+/// Takes in what became of a snapshot. What follows from a refusal is worked on like a change.
+fn hear(reconciler: &mut Reconciler, fate: &Fate, metrics: &Metrics) {
+    metrics.heard(fate);
+    let held = reconciler.hear(fate, &Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+    match fate {
+        Fate::Released(snapshot, Grounds::TimePassed) => info!(
+            generation = snapshot.generation,
+            "the proxies that were asked first did not answer in time; it is served to all"
+        ),
+        Fate::Released(snapshot, grounds) => {
+            debug!(generation = snapshot.generation, ?grounds, "served to all");
+        }
+        Fate::Refused { snapshot, node, refusal } if held.is_empty() => error!(
+            generation = snapshot.generation,
+            %node,
+            words = refusal.words,
+            "a proxy that was asked first refused the snapshot, and no Service in it is to blame; all others keep what they have until the objects change"
+        ),
+        Fate::Refused { snapshot, node, refusal } => {
+            let held: Vec<String> = held.iter().take(8).map(ToString::to_string).collect();
+            warn!(
+                generation = snapshot.generation,
+                %node,
+                words = refusal.words,
+                services = held.join(", "),
+                "a proxy that was asked first refused the snapshot; what changed of these Services is held back"
+            );
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{Metrics, Outcome, Reconciler, spawn};
+use super::{Inbox, Metrics, Outcome, Reconciler, spawn};
 use crate::capture::names::{self, Names};
 use crate::index::{Change, Id, Object, ObjectKind, Settings as IndexSettings};
 use crate::model::{Finding, MeshNames, ObjectRef, Pins, Reason, RecordsFile, Severity};
@@ -117,7 +117,14 @@ fn updates_that_queued_make_one_snapshot_and_the_thread_ends_with_its_source() {
         sink.lock().unwrap().extend(outcome.snapshot);
     };
     let metrics = Metrics::default();
-    let thread = spawn(reconciler(), receiver, None, metrics.clone(), None, publish).unwrap();
+    let thread = spawn(
+        reconciler(),
+        Inbox { updates: receiver, fates: None, pins: None },
+        metrics.clone(),
+        None,
+        publish,
+    )
+    .unwrap();
     thread.join().unwrap();
     let mut registry = prometheus_client::registry::Registry::default();
     metrics.register(&mut registry);
@@ -153,7 +160,8 @@ fn pins_are_served_at_once_and_never_before_the_first_objects() {
     let (publish, published) = std::sync::mpsc::channel();
     let publish = move |outcome: Outcome| publish.send(outcome.snapshot).unwrap();
     let metrics = Metrics::default();
-    let thread = spawn(reconciler(), receiver, Some(pinned), metrics, None, publish).unwrap();
+    let inbox = Inbox { updates: receiver, fates: None, pins: Some(pinned) };
+    let thread = spawn(reconciler(), inbox, metrics, None, publish).unwrap();
     let next = || published.recv_timeout(Duration::from_secs(20)).unwrap().unwrap();
     let listeners = |snapshot| {
         let view = View::new(&snapshot, "node/n1", &"delta".into()).unwrap();
@@ -190,8 +198,14 @@ fn the_stamp_of_the_names_stays_while_the_reconciler_is_wedged() {
             may_go.wait();
         }
     };
-    let thread =
-        spawn(reconciler(), receiver, None, Metrics::default(), Some(names), publish).unwrap();
+    let thread = spawn(
+        reconciler(),
+        Inbox { updates: receiver, fates: None, pins: None },
+        Metrics::default(),
+        Some(names),
+        publish,
+    )
+    .unwrap();
     let read = || -> RecordsFile {
         serde_json::from_slice(&std::fs::read(&path).unwrap_or_default()).unwrap_or_default()
     };

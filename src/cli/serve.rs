@@ -13,6 +13,7 @@ use super::options::{Objects, Shaping, Source};
 use super::pins::PinnedNamespaces;
 use super::values::{Address, Socket, Span};
 use super::webhook;
+use crate::xds::CanarySettings;
 use crate::{index, run, translate};
 
 /// Where proxies connect unless it is said otherwise.
@@ -55,6 +56,9 @@ pub struct Serve {
     pins: PinnedNamespaces,
 
     #[command(flatten)]
+    canary: Canary,
+
+    #[command(flatten)]
     names: NamesFile,
 
     #[command(flatten)]
@@ -68,6 +72,35 @@ pub struct Serve {
 
     #[command(flatten)]
     injection: webhook::Injection,
+}
+
+/// Who is asked first.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = PROXIES)]
+struct Canary {
+    /// How many proxies, of both kinds, get each new snapshot first. The others get it when these
+    /// accepted it; what they refuse goes no further. 0: all get it at once.
+    #[arg(long, env = "AETHER_CANARY", value_name = "N", default_value_t = 0)]
+    canary: usize,
+
+    /// How long they have. A proxy accepts clusters only when they are warm.
+    #[arg(
+        long,
+        env = "AETHER_CANARY_WAIT",
+        value_name = "SPAN",
+        default_value = "5s",
+        value_parser = canary_wait
+    )]
+    canary_wait: Duration,
+}
+
+/// Takes a time in which a proxy can answer, and for which the mesh can wait.
+fn canary_wait(text: &str) -> Result<Duration, String> {
+    let Span(span) = text.parse()?;
+    if !(Duration::from_millis(100)..=Duration::from_mins(5)).contains(&span) {
+        return Err("proxies need time to answer, and the mesh must not wait for long: from 100ms to 5m, as in 5s".to_owned());
+    }
+    Ok(span)
 }
 
 /// The file of mesh names.
@@ -136,6 +169,8 @@ pub struct Options {
     pub xds_socket: XdsSocket,
     /// The address for health and metrics.
     pub admin: AdminAddress,
+    /// Who is asked first; `None`: nobody.
+    pub canary: Option<CanarySettings>,
     /// The file of mesh names, and how often it is stamped.
     pub names: Option<(PathBuf, Duration)>,
     /// The folder of pinned network namespaces.
@@ -172,6 +207,8 @@ impl Serve {
             Some(Address(Some(address))) => AdminAddress::Required(address),
         };
         let objects = self.source.objects();
+        let Canary { canary: streams, canary_wait: wait } = self.canary;
+        let canary = (streams > 0).then_some(CanarySettings { streams, wait });
         let NamesFile { mesh_dns_snapshot, mesh_dns_heartbeat } = &self.names;
         let names = mesh_dns_snapshot.clone().map(|path| (path, *mesh_dns_heartbeat));
         let writing = self.kubernetes.options(self.shaping.own_namespace())?;
@@ -182,6 +219,7 @@ impl Serve {
             xds_address,
             xds_socket,
             admin,
+            canary,
             names,
             pins: self.pins.folder(),
             writing,

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -178,26 +179,33 @@ fn wait(happened: &Receiver<()>) {
 struct Watched {
     watcher: Option<RecommendedWatcher>,
     folder: Option<(u64, u64)>,
+    /// Set when the folder that is watched was removed: one that is made in its place at once may
+    /// be given its number, and look the same.
+    removed: Arc<AtomicBool>,
     told: bool,
 }
 
 impl Watched {
     fn keep(&mut self, folder: &Path, events: &Sender<()>) {
         let now = fs::metadata(folder).ok().map(|found| (found.dev(), found.ino()));
-        if now == self.folder {
+        if now == self.folder && !self.removed.load(Relaxed) {
             return;
         }
         self.folder = now;
         self.watcher = None;
+        // Of its own: the events of the watch before may still come.
+        self.removed = Arc::default();
         if now.is_none() {
             return;
         }
-        let events = events.clone();
+        let (events, removed, watched) = (events.clone(), self.removed.clone(), folder.to_owned());
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             // Reading the file is an event too, and nothing that it should be read for.
-            if event.is_ok_and(|event| !event.kind.is_access()) {
-                let _ = events.send(());
+            let Some(event) = event.ok().filter(|event| !event.kind.is_access()) else { return };
+            if event.kind.is_remove() && event.paths.contains(&watched) {
+                removed.store(true, Relaxed);
             }
+            let _ = events.send(());
         });
         let watching = watcher.and_then(|mut watcher| {
             watcher.watch(folder, RecursiveMode::NonRecursive).map(|()| watcher)

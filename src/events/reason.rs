@@ -40,7 +40,7 @@ impl EventReason {
     pub const REFUSED: Self = Self { name: "RefusedByProxy", action: CONFIGURE };
 
     /// Every reason there is.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self { name: "UnreadableObject", action: CAPTURE },
         Self { name: "InvalidValue", action: CAPTURE },
         Self { name: "ConflictingKey", action: CAPTURE },
@@ -52,6 +52,7 @@ impl EventReason {
         Self { name: "Suspicious", action: CAPTURE },
         Self { name: "ConflictingPods", action: GENERATE },
         Self { name: "NotGenerated", action: GENERATE },
+        Self { name: "HeldBack", action: CONFIGURE },
         Self::REFUSED,
     ];
 

@@ -84,6 +84,8 @@ pub enum Reason {
     ConflictingPods,
     /// A mesh Service that could not be generated for a ServiceAccount.
     NotGenerated,
+    /// What came of it was refused by a proxy that was asked first, and is held back.
+    HeldBack,
 }
 
 impl Reason {
@@ -104,6 +106,7 @@ impl Reason {
             Self::Unmanaged => "Unmanaged",
             Self::ConflictingPods => "ConflictingPods",
             Self::NotGenerated => "NotGenerated",
+            Self::HeldBack => "HeldBack",
         }
     }
 }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tracing::{info, warn};
 
 use crate::cli::serve::{Options, XdsSocket};
 use crate::model::NodeId;
-use crate::xds::{Admit, ListenError, Listener};
+use crate::xds::{Admit, CanarySettings, Fate, ListenError, Listener, Store};
 
 /// The addresses that were asked for, bound.
 pub(super) async fn listeners(options: &Options) -> Result<Vec<Listener>> {
@@ -36,6 +37,19 @@ pub(super) async fn listeners(options: &Options) -> Result<Vec<Listener>> {
         }
     }
     Ok(listeners)
+}
+
+/// Where snapshots are kept for the streams, and news of what becomes of those that are tried on a
+/// few of them first.
+pub(super) fn store(canary: Option<CanarySettings>) -> (Store, Option<UnboundedReceiver<Fate>>) {
+    let Some(settings) = canary else { return (Store::default(), None) };
+    // One for each trial, and trials follow each other.
+    let (sender, fates) = unbounded_channel();
+    let on_fate = Box::new(move |fate| {
+        // A reconciler that is gone hears nothing, and need not.
+        let _ = sender.send(fate);
+    });
+    (Store::with_canaries(settings, on_fate), Some(fates))
 }
 
 /// Who is served, by node id: whoever bears one of the two forms. One that is not known waits.

@@ -81,6 +81,22 @@ pub fn tcp_cluster_stem(names: &MeshNames, key: &ServiceKey) -> String {
     format!("tcp:{}", names.qualified(key))
 }
 
+/// Whether a resource of this name is made of the service alone.
+pub fn bears(names: &MeshNames, service: &MeshService, resource: &str) -> bool {
+    let key = &service.key;
+    let numbered = |stem: &str| {
+        let rest = resource.strip_prefix(stem).and_then(|rest| rest.strip_prefix(':'));
+        rest.is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let http = format!("http:{}", names.qualified(key));
+    let host = resource.rsplit_once('/').map(|(_, host)| host);
+    resource == http
+        || numbered(&http)
+        || numbered(&tcp_cluster_stem(names, key))
+        || numbered(&key.to_string())
+        || host == Some(&virtual_host(key))
+}
+
 /// The load assignment of a port of a service.
 pub fn assignment(key: &ServiceKey, port: u16) -> String {
     format!("{key}:{port}")

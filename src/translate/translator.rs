@@ -107,6 +107,7 @@ impl Translator {
                 nodes: self.proxies.nodes.clone(),
                 groups: self.groups(),
                 stems: self.listeners.stems.clone(),
+                origin: None,
             }),
         };
         self.snapshot = Some(snapshot.clone());

@@ -68,6 +68,11 @@ impl Flights {
         self.last
     }
 
+    /// Whether every response was answered.
+    pub(super) fn answered(&self) -> bool {
+        self.open.is_empty()
+    }
+
     /// Whether an answer is still worth waiting for.
     pub(super) fn waiting(&self, now: Instant) -> bool {
         self.open.iter().any(|flight| flight.expiry() > now)

@@ -6,6 +6,7 @@
 //! The [`Store`] holds the snapshot; a [`Session`] is one stream as a state machine, which decides
 //! from requests, snapshots and time what is sent next; the [`Server`] does the reading and writing.
 
+mod canary;
 mod delta;
 mod drive;
 mod encode;
@@ -36,6 +37,7 @@ mod table;
 mod tests;
 mod view;
 
+pub use canary::{CanarySettings, Fate, Grounds};
 pub use heard::{Admit, Fault, Heard, OnRefusal, Refusal};
 pub use kind::Kind;
 pub use request::{Protocol, Request, Wants};
@@ -48,6 +50,6 @@ pub use session::{Session, Standing};
 pub use snapshot::{Group, NodeSpec, Own, Snapshot};
 pub use socket::{Socket, SocketError};
 pub use stats::{PerKind, Stats};
-pub use store::Store;
+pub use store::{OnFate, Store};
 pub use table::Table;
 pub use view::{Layer, View};

@@ -31,6 +31,11 @@ struct Retry {
 }
 
 impl Retries {
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Notes that a resource was refused.
     pub(super) fn refused(&mut self, name: &Arc<str>, now: Instant) {
         let wait = self.0.get(name).map_or(FIRST, |retry| LONGEST.min(retry.wait * 2));

@@ -105,7 +105,7 @@ impl Server {
             admit,
             on_refusal: Arc::new(|_, _| {}),
             stats: Arc::default(),
-            snapshots: store.subscribe(),
+            store: store.clone(),
             stop: CancellationToken::new(),
         };
         Self { shared: Arc::new(shared), tracker: TaskTracker::new() }
@@ -136,7 +136,7 @@ impl Server {
                 tokio::select! { () = accept => {}, () = closed.cancelled() => {} }
             });
         }
-        shutdown.await;
+        tokio::select! { () = shutdown => {}, () = self.shared.store.keep_time() => {} }
         closed.cancel();
         accepting.close();
         accepting.wait().await;

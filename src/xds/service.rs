@@ -8,7 +8,6 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::{HeaderValue, Method as HttpMethod, StatusCode, header::CONTENT_TYPE};
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
 use tonic::codec::BufferSettings;
@@ -21,7 +20,7 @@ use super::request::{Protocol, Request};
 use super::session::Session;
 use super::stats::{Open, Stats};
 use super::stream::Live;
-use super::{Kind, Snapshot};
+use super::{Kind, Store};
 
 /// The largest request that is read, in bytes: a proxy that reconnects names every version that it
 /// has, tens of thousands of them (statement 26).
@@ -39,7 +38,7 @@ pub struct Shared {
     /// The counters.
     pub stats: Arc<Stats>,
     /// The snapshots that are served.
-    pub snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
+    pub store: Store,
     /// Ends all streams.
     pub stop: CancellationToken,
 }
@@ -101,7 +100,9 @@ impl Service {
         Live {
             session,
             requests: Streaming::new_request(decoder, body, None, Some(LARGEST_REQUEST)),
-            snapshots: self.shared.snapshots.clone(),
+            store: self.shared.store.clone(),
+            snapshots: self.shared.store.subscribe(),
+            seat: None,
             stop: self.shared.stop.clone(),
             stats: self.shared.stats.clone(),
             on_refusal: self.shared.on_refusal.clone(),

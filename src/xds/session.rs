@@ -86,6 +86,24 @@ impl Session {
         })
     }
 
+    /// The generation of the snapshot that is sent from.
+    pub fn generation(&self) -> Option<u64> {
+        self.view.as_ref().map(View::generation)
+    }
+
+    /// The generation of which the client has all that it wants, and accepted it.
+    pub fn settled(&self, now: Instant) -> Option<u64> {
+        let accepted = |sub: &Subscription| sub.accepted(now) && sub.flights.answered();
+        let settled = !self.subs.is_empty() && self.subs.values().all(accepted);
+        self.generation().filter(|_| settled)
+    }
+
+    /// Whether something of a type was refused for a reason that may pass, and goes again by itself:
+    /// that says nothing against a snapshot.
+    pub(super) fn tries_again(&self, kind: Kind) -> bool {
+        self.subs.get(&kind).is_some_and(|sub| !sub.retries.is_empty())
+    }
+
     /// Takes in a newer snapshot.
     pub fn snapshot(&mut self, snapshot: Arc<Snapshot>) {
         self.newest = Some(snapshot);

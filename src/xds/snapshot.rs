@@ -1,5 +1,6 @@
 //! The snapshot: everything that is served, immutable, replaced whole by its one writer.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -80,4 +81,6 @@ pub struct Snapshot {
     pub groups: BTreeMap<Arc<str>, Arc<Group>>,
     /// Stem by key.
     pub stems: BTreeMap<Arc<str>, Stem>,
+    /// What it was made of, for its writer, who hears of its fate; it means nothing to this module.
+    pub origin: Option<Arc<dyn Any + Send + Sync>>,
 }

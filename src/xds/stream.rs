@@ -20,12 +20,13 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tonic::{Status, Streaming};
 
-use super::Snapshot;
+use super::canary::Seat;
 use super::encode::Encoder;
 use super::heard::{Fault, Heard, OnRefusal, Refusal};
 use super::request::Request;
 use super::session::{Session, Standing};
 use super::stats::{Open, Stats};
+use super::{Snapshot, Store};
 
 /// How many requests are read before they are answered, where as many came at once.
 const BATCH: usize = 64;
@@ -34,7 +35,10 @@ const BATCH: usize = 64;
 pub(super) struct Live<R> {
     pub(super) session: Session,
     pub(super) requests: Streaming<R>,
+    pub(super) store: Store,
     pub(super) snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
+    /// The stream's place among those that may be canaries.
+    pub(super) seat: Option<Seat>,
     pub(super) stop: CancellationToken,
     pub(super) stats: Arc<Stats>,
     pub(super) on_refusal: OnRefusal,
@@ -103,6 +107,10 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
             );
             self.out.push_back(encoder);
         }
+        let settled = self.seat.as_ref().zip(self.session.settled(Instant::now()));
+        if let Some((seat, generation)) = settled {
+            seat.settled(generation);
+        }
         Ok(!self.out.is_empty())
     }
 
@@ -112,6 +120,12 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
         let sleep = async {
             match deadline {
                 Some(at) => tokio::time::sleep_until(at.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        let rung = async {
+            match &self.seat {
+                Some(seat) => seat.rung().await,
                 None => std::future::pending().await,
             }
         };
@@ -131,9 +145,11 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
             changed = self.snapshots.changed() => if changed.is_err() {
                 return Err(Status::unavailable("shutting down"));
             },
+            () = rung => {}
             () = sleep => {}
         }
-        let newest = self.snapshots.borrow_and_update().clone();
+        let released = self.snapshots.borrow_and_update().clone();
+        let newest = self.seat.as_ref().map_or(released, Seat::offered);
         if let Some(newest) = newest {
             self.session.snapshot(newest);
         }
@@ -169,11 +185,20 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
         self.stats.requests.fetch_add(1, Relaxed);
         let url = request.type_url.clone();
         tracing::trace!(node = self.session.node(), kind = url, nonce = request.nonce, "request");
-        match self.session.request(request, Instant::now()) {
+        let sent_from = self.session.generation();
+        let heard = self.session.request(request, Instant::now());
+        if self.seat.is_none() {
+            self.seat = self.session.node.as_ref().and_then(|node| self.store.seat(node));
+        }
+        match heard {
             Ok(Heard::Fine) => Ok(()),
             Ok(Heard::Refused(refusal)) => {
                 self.stats.nacks.add(refusal.kind, 1);
                 self.tell(&refusal);
+                let seat = self.seat.as_ref().filter(|_| !self.session.tries_again(refusal.kind));
+                if let (Some(seat), Some(generation)) = (seat, sent_from) {
+                    seat.refused(generation, &refusal);
+                }
                 (self.on_refusal)(self.session.node().unwrap_or_default(), &refusal);
                 Ok(())
             }

@@ -97,3 +97,26 @@ fn a_file_that_is_too_large_is_not_read() {
     assert_eq!(generation(&table), None);
     assert!(metrics.text().contains("snapshot_errors_total 1"));
 }
+
+#[test]
+fn a_folder_with_the_number_of_the_one_before_is_another() {
+    let above = tempfile::tempdir().unwrap();
+    let folder = above.path().join("a");
+    fs::create_dir(&folder).unwrap();
+    let (events, happened) = channel();
+    let mut watched = Watched::default();
+    watched.keep(&folder, &events);
+    fs::remove_dir(&folder).unwrap();
+    let start = Instant::now();
+    while !watched.removed.load(Relaxed) {
+        assert!(start.elapsed() < Duration::from_secs(10), "its removal is an event");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    fs::create_dir(&folder).unwrap();
+    // Where the file system gives its number to no other, it looks as if it did.
+    watched.folder = fs::metadata(&folder).ok().map(|found| (found.dev(), found.ino()));
+    watched.keep(&folder, &events);
+    while happened.try_recv().is_ok() {}
+    fs::write(folder.join("x"), "").unwrap();
+    assert!(happened.recv_timeout(Duration::from_secs(10)).is_ok(), "it is watched");
+}

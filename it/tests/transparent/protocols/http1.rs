@@ -130,8 +130,9 @@ pub async fn expect(target: Target, caller: Caller) -> Result<Seen> {
 /// A body of 8 MB there and back, with each framing.
 pub async fn big(target: Target, caller: Caller) -> Result<Seen> {
     let host = target.hosts[0];
-    let mut http = connect(target, caller).await?;
+    // Before the connection: one that is silent for a second goes its own way.
     let body = noise::bytes(BIG);
+    let mut http = connect(target, caller).await?;
     let mut seen = Seen::new();
     for framing in [format!("Content-Length: {BIG}"), "Transfer-Encoding: chunked".to_owned()] {
         let mut request =

@@ -30,10 +30,11 @@ pub fn script(request: &H2Recorded) -> Response<BoxBody<Bytes, Infallible>> {
 
 /// Many streams at once on one connection, a body of 8 MB and a field of 32 kB.
 pub async fn h2c(target: Target, caller: Caller) -> Result<Seen> {
+    // Before the connection: one that is silent for a second goes its own way.
+    let big = Bytes::from(noise::bytes(BIG));
     let mut h2c = H2c::connect(target.at(caller, HTTP2)).await?;
     let uri = format!("http://{}:{HTTP2}/", target.hosts[0]);
     let mut seen = Seen::new();
-    let big = Bytes::from(noise::bytes(BIG));
     for (n, body) in [Bytes::from_static(b"small"), big].into_iter().enumerate() {
         let request = Request::post(&uri).header("x-wide", "w".repeat(n * WIDE));
         let answer = h2c.exchange(request.body(Full::new(body.clone()))?).await?;
