@@ -7,7 +7,7 @@ use anyhow::Result;
 use tempfile::TempDir;
 
 use crate::envoy::Envoy;
-use crate::net::Pod;
+use crate::net::{Pod, unmount_below};
 use crate::places;
 use crate::process::output;
 
@@ -64,9 +64,6 @@ impl Pins {
 
 impl Drop for Pins {
     fn drop(&mut self) {
-        for entry in std::fs::read_dir(self.path()).into_iter().flatten().flatten() {
-            // An ordinary file is no mount, and says so.
-            let _ = output(Command::new("umount").args(["--lazy", "--quiet"]).arg(entry.path()));
-        }
+        unmount_below(self.path());
     }
 }

@@ -1,7 +1,5 @@
 //! Why a node would get nothing yet.
 
-use std::cmp::Reverse;
-
 use crate::model::{NodeId, ObjectRef, PodKey, quoted};
 use crate::run::Once;
 
@@ -56,8 +54,10 @@ fn of_node(id: &NodeId, name: &str, once: &Once) -> String {
     }
     let pods = once.projection.pods.values().filter_map(|pod| pod.place.node.as_ref());
     let mut known: Vec<_> = once.projection.nodes.keys().chain(pods).collect();
-    known.sort_by_key(|node| Reverse((strsim::jaro_winkler(name, node) * 1e6) as u32));
+    known.sort();
     known.dedup();
+    let alike = |node: &str| strsim::jaro_winkler(name, node);
+    known.sort_by(|a, b| alike(b).total_cmp(&alike(a)));
     let near: Vec<_> = known.iter().take(MOST).map(|node| format!("node/{node}")).collect();
     let way_out = match near.as_slice() {
         [] => "no node is, and no managed pod runs on one".to_owned(),

@@ -6,8 +6,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use rustix::fs::{FsWord, statfs};
+
 /// What the kernel calls the file system of namespaces (`NSFS_MAGIC` of linux/magic.h).
-const NSFS: u64 = 0x6e73_6673;
+const NSFS: FsWord = 0x6e73_6673;
 
 /// The number of a namespace, by the uid of the pod whose file pins it.
 pub(super) type Seen = BTreeMap<Arc<str>, u64>;
@@ -33,9 +35,7 @@ pub(super) fn look(folder: &Path) -> io::Result<Option<Seen>> {
 
 /// The namespace that is mounted on a file; `None` for any other file.
 fn namespace(path: &Path) -> io::Result<Option<u64>> {
-    // The magic numbers of file systems have 32 bits, whatever the width of the field.
-    let kind = rustix::fs::statfs(path)?.f_type as u64 & u64::from(u32::MAX);
-    if kind != NSFS {
+    if statfs(path)?.f_type != NSFS {
         return Ok(None);
     }
     Ok(Some(std::fs::metadata(path)?.ino()))
