@@ -79,7 +79,7 @@ struct Stage {
     aether: Aether,
     pins: Pins,
     world: World,
-    server: Pod,
+    _server: Pod,
     _backends: (Http1Backend, backend::Backend, Vec<AbortOnDropHandle<()>>),
     stranger: Pod,
     net: Net,
@@ -123,8 +123,16 @@ impl Stage {
         // A node without pods is ready, and has nothing.
         envoy.ready(SOON).await?;
         ensure!(envoy.listeners().await?.is_empty());
-        let _backends = (web, db, mirrors);
-        Ok(Self { envoy, aether, pins, world, server, _backends, stranger, net })
+        Ok(Self {
+            envoy,
+            aether,
+            pins,
+            world,
+            _server: server,
+            _backends: (web, db, mirrors),
+            stranger,
+            net,
+        })
     }
 
     /// Waits until the Envoy has these listeners.
@@ -223,7 +231,6 @@ async fn two_pods_of_two_namespaces_share_an_envoy_and_come_and_go_in_any_order(
     stage.pins.pin("uid-c", &again.pod)?;
     it::eventually("the new sandbox is served", SOON, || stage.works(&again)).await?;
     ensure!(stage.envoy.stat(REFUSED).await? == 0, "{}", stage.aether.log());
-    let _ = &stage.server;
     Ok(())
 }
 

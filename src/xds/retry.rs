@@ -96,7 +96,9 @@ impl Subscription {
                     self.ask(name, Has::Unsure);
                 }
                 Some(_) => {}
-                None => drop(self.retries.forget(&name)),
+                None => {
+                    self.retries.forget(&name);
+                }
             }
         }
     }
