@@ -144,7 +144,7 @@ fn next(inbox: &mut Inbox, names: Option<&mut Names>) -> Option<Turn> {
         {
             return;
         }
-        pending().await
+        pending::<()>().await;
     };
     // Beats, fates and pins are rare and cost little, so they come first.
     let (beat, fate, pinned) = (pin!(beat), pin!(fate), pin!(pinned));

@@ -108,7 +108,7 @@ impl Shared {
 
     /// The same for listeners in namespaces from which what passes through leaves again. `fixed`
     /// are the fields for these.
-    pub(super) fn from_own_namespace(&self, fixed: Bytes) -> Self {
+    pub(super) fn of_own_namespaces(&self, fixed: Bytes) -> Self {
         let tcp = self.tcp.clone();
         let version = Version::of(&Rope::new([fixed.clone(), tcp.clone()]));
         let before = chains::before_http(Leave::FromListenersNamespace);

@@ -56,7 +56,7 @@ impl Listeners {
     fn of_node(&mut self, settings: &Settings, namespace: &str) -> Stem {
         let shared = &self.shared;
         let of_nodes = self.of_nodes.get_or_insert_with(|| {
-            shared.from_own_namespace(Shared::fixed(settings, Leave::FromListenersNamespace))
+            shared.of_own_namespaces(Shared::fixed(settings, Leave::FromListenersNamespace))
         });
         of_nodes.stem(namespace)
     }

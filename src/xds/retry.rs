@@ -17,7 +17,7 @@ use super::{Resource, View};
 pub(super) const FIRST: Duration = Duration::from_secs(1);
 
 /// How long a retry waits at most; each one doubles the wait.
-pub(super) const LONGEST: Duration = Duration::from_secs(60);
+pub(super) const LONGEST: Duration = Duration::from_mins(1);
 
 /// The resources of one type that were refused, by name.
 #[derive(Debug, Default)]
@@ -106,10 +106,10 @@ impl Subscription {
     /// Notes what was accepted. With the last one that was at fault, what was refused beside it
     /// goes once more: the client may have taken it at once, but it did not say so.
     pub(super) fn relieved(&mut self, flight: &Flight) {
-        let over = flight
-            .resources
-            .iter()
-            .fold(false, |over, resource| self.retries.forget(resource.name()) || over);
+        let mut over = false;
+        for resource in flight.resources.iter() {
+            over |= self.retries.forget(resource.name());
+        }
         if over {
             let refused = self.owed.values_mut().filter(|owed| owed.why == Why::Refused);
             refused.for_each(|owed| owed.why = Why::Asked);
@@ -133,7 +133,7 @@ mod tests {
             retries.refused(&name, at);
             let due = retries.deadline().unwrap();
             waits.push((due - at).as_secs());
-            assert!(retries.take(due - Duration::from_millis(1)).is_empty());
+            assert!(retries.take(due.checked_sub(Duration::from_millis(1)).unwrap()).is_empty());
             assert_eq!(retries.take(due), std::slice::from_ref(&name));
             // Once, until it is refused again.
             assert!(retries.take(due).is_empty() && retries.deadline().is_none());

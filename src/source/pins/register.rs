@@ -39,9 +39,10 @@ mod tests {
 
     #[test]
     fn a_namespace_that_takes_the_place_of_another_is_left_out_once() {
+        type Step = (&'static [(&'static str, u64)], &'static [&'static str], bool);
         let mut register = Register::default();
         let told = |uids: &[&str]| uids.iter().map(|uid| Arc::from(*uid)).collect::<BTreeSet<_>>();
-        let steps: [(&[(&str, u64)], &[&str], bool); 7] = [
+        let steps: [Step; 7] = [
             (&[("a", 1), ("b", 2)], &["a", "b"], false),
             (&[("a", 1), ("b", 3)], &["a"], true),
             (&[("a", 1), ("b", 3)], &["a", "b"], false),

@@ -32,7 +32,10 @@ pub fn watch(
 ) -> (watch::Receiver<Option<Arc<Pins>>>, impl Future<Output = ()> + Send + 'static) {
     let mut follower = Follower::new(folder);
     // The first snapshot is to know the pins that there are.
-    let first = follower.look().flatten();
+    let first = match follower.look() {
+        Look::Found(first) => first,
+        Look::Stays => None,
+    };
     let (sender, receiver) = watch::channel(first);
     (receiver, follow(follower, sender))
 }
@@ -49,6 +52,14 @@ struct Follower {
     again: bool,
 }
 
+/// What a look came to.
+enum Look {
+    /// What was seen before stays.
+    Stays,
+    /// What there is; `None` where there was no folder yet.
+    Found(Option<Arc<Pins>>),
+}
+
 impl Follower {
     fn new(folder: PathBuf) -> Self {
         let register = Register::default();
@@ -56,8 +67,8 @@ impl Follower {
         Self { folder, register, watcher: None, told, trouble, seen: false, again: false }
     }
 
-    /// Looks at the folder; `None` where what was seen before stays.
-    fn look(&mut self) -> Option<Option<Arc<Pins>>> {
+    /// Looks at the folder.
+    fn look(&mut self) -> Look {
         // Before the look, so that nothing falls between the two.
         self.watch();
         let found = match look(&self.folder) {
@@ -65,14 +76,16 @@ impl Follower {
             Err(cause) => {
                 let error = PinsError { folder: self.folder.clone(), cause };
                 self.complain(Some(format!("{error}; what was seen last stays")));
-                return None;
+                return Look::Stays;
             }
         };
         let Some(found) = found else {
-            let gone =
-                format!("the folder {:?} is gone; its pins stay until it is back", self.folder);
+            let gone = format!(
+                "the folder {} is gone; its pins stay until it is back",
+                self.folder.display()
+            );
             self.complain(self.seen.then_some(gone));
-            return (!self.seen).then_some(None);
+            return if self.seen { Look::Stays } else { Look::Found(None) };
         };
         self.complain(None);
         if !std::mem::replace(&mut self.seen, true) {
@@ -80,7 +93,7 @@ impl Follower {
         }
         let (uids, again) = self.register.take(found);
         self.again = again;
-        Some(Some(Arc::new(pins(&self.folder, uids))))
+        Look::Found(Some(Arc::new(pins(&self.folder, uids))))
     }
 
     fn complain(&mut self, trouble: Option<String>) {
@@ -138,7 +151,7 @@ async fn follow(mut follower: Follower, sender: watch::Sender<Option<Arc<Pins>>>
         });
         let Ok((back, found)) = looked.await else { return };
         follower = back;
-        if let Some(found) = found {
+        if let Look::Found(found) = found {
             sender.send_if_modified(|now| {
                 let changed = *now != found;
                 if changed {

@@ -18,9 +18,9 @@ use crate::xds::{Kind, Snapshot, View};
 
 const ALL: CaptureMode = CaptureMode::RedirectAll;
 
-fn pinned(uids: &[&str]) -> Option<Arc<Pins>> {
+fn pinned(uids: &[&str]) -> Arc<Pins> {
     let uids = uids.iter().map(|uid| Arc::from(*uid)).collect();
-    Some(Arc::new(Pins { folder: "/run/aether/netns".into(), uids }))
+    Arc::new(Pins { folder: "/run/aether/netns".into(), uids })
 }
 
 fn member(key: &str, node: &str, uid: &str) -> MeshPod {
@@ -47,7 +47,7 @@ fn mesh() -> Projection {
     let nodes = [("n1", Some("eu-1")), ("n2", None), ("empty", Some("eu-2"))];
     let nodes = nodes.map(|(node, zone)| (node.into(), zone.map(|z| Locality::new("eu", z))));
     mesh.nodes = Arc::new(nodes.into());
-    mesh.pins = pinned(&["u1", "u2", "stranger"]);
+    mesh.pins = Some(pinned(&["u1", "u2", "stranger"]));
     mesh
 }
 
@@ -131,7 +131,7 @@ fn a_node_waits_while_no_pins_are_known_and_is_served_without_any_pod() {
     let mut translator = Translator::new(settings(ALL));
     let waits = translator.translate(&mesh).snapshot;
     assert!(waits.nodes.keys().all(|id| id.starts_with("pod/")));
-    mesh.pins = pinned(&[]);
+    mesh.pins = Some(pinned(&[]));
     let empty = translator.translate(&mesh).snapshot;
     let known: Vec<_> = empty.nodes.keys().filter(|id| id.starts_with("node/")).collect();
     assert_eq!(known.len(), 3, "{known:?}");
@@ -245,11 +245,11 @@ fn two_pods_with_one_uid_cost_the_second_its_listener() {
 fn pins_change_what_nodes_see_and_nothing_of_sidecars() {
     let mut translator = Translator::new(settings(ALL));
     let mut mesh = mesh();
-    let steps: [Option<Arc<Pins>>; 6] =
-        [None, pinned(&[]), pinned(&["u1"]), pinned(&["u1", "u4"]), pinned(&["u4"]), None];
+    let steps: [Option<&[&str]>; 6] =
+        [None, Some(&[]), Some(&["u1"]), Some(&["u1", "u4"]), Some(&["u4"]), None];
     let mut first = None;
     for pins in steps {
-        mesh.pins.clone_from(&pins);
+        mesh.pins = pins.map(pinned);
         let snapshot = translator.translate(&mesh).snapshot;
         let mut all = everything(&snapshot);
         // The way that led there does not matter.
