@@ -1,14 +1,18 @@
 //! The one place that wires the parts together.
 
 mod admin;
+mod explain;
 mod identity_ready;
 mod objects;
 mod once;
 mod pins;
 mod proxies;
 mod resolve;
+mod seeing;
 mod webhook;
 mod writing;
+
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 use futures::FutureExt;
@@ -18,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 pub use crate::source::manifest::{Form, RawDocument, documents};
+pub use explain::explain;
 pub use identity_ready::identity_ready;
 pub use once::{Once, once, once_with};
 pub use resolve::resolve;
@@ -29,6 +34,7 @@ use crate::capture::names::{self, Names};
 use crate::capture::{self, Inbox, Outcome, Reconciler};
 use crate::cli::serve::Options;
 use crate::health::{Health, Part};
+use crate::status::{self, Serving};
 use crate::xds::{Server, Store};
 
 /// How many updates may queue between the source and the reconciler, which takes all at once. A
@@ -57,6 +63,9 @@ pub async fn serve(options: Options) -> Result<()> {
     let (store, fates) = proxies::store(options.canary);
     let version = concat!("aether/", env!("CARGO_PKG_VERSION"));
     let mut server = Server::new(&store, version, proxies::admit());
+    let serving = Serving::default();
+    let beside = status::services(server.clients(), store.subscribe(), &serving);
+    server = server.beside(beside);
     let leave = CancellationToken::new();
     let writing = connection
         .map(|connection| Writing::start(&connection, &options, &health, &metrics, leave.clone()));
@@ -67,7 +76,7 @@ pub async fn serve(options: Options) -> Result<()> {
     if let Some(writing) = &writing {
         server = server.on_refusal(writing.on_refusal());
     }
-    metrics.register(|registry| server.stats().register(registry));
+    metrics.register(|registry| server.register(registry));
     let capture = capture::Metrics::default();
     metrics.register(|registry| capture.register(registry));
 
@@ -78,28 +87,35 @@ pub async fn serve(options: Options) -> Result<()> {
     });
     let names = names.transpose().context("the thread of --mesh-dns-snapshot")?;
 
+    let (explain, questions) =
+        explain::Explain::new(&options.translate, store.subscribe(), server.clients());
     let reconciler = Reconciler::new(options.index, options.translate);
     let part = health.part("snapshot");
     part.waiting("the objects are not read yet");
     let mut on_round = writing.as_ref().map(Writing::on_round);
-    let mut publish = announced(store, part);
+    let pages = explain.page(seeing::pages(server.clients(), store.subscribe()));
+    let mut noted = explain.on_round();
+    let mut publish = announced(store, part, serving.clone());
     let each_round = move |outcome: Outcome| {
         if let Some(on_round) = &mut on_round {
             on_round(&outcome);
         }
+        noted(&outcome);
         publish(outcome);
     };
     let pinned = pins.as_ref().map(|following| following.pins.clone());
-    let inbox = Inbox { updates: queued, fates, pins: pinned };
+    let inbox = Inbox { updates: queued, fates, pins: pinned, questions: Some(questions) };
     capture::spawn(reconciler, inbox, capture, names, each_round)
         .context("the reconciler's thread")?;
     let following = tokio::spawn(follow);
 
     let ended = CancellationToken::new();
-    let admin = admin.map(|admin| admin::serve(admin, health.clone(), metrics, ended.clone()));
+    let admin =
+        admin.map(|admin| admin::serve(admin, health.clone(), metrics, pages, ended.clone()));
     let stop = async {
         stop.await;
         health.drain();
+        serving.set(false);
         leave.cancel();
     };
     server.run(listeners, stop).await;
@@ -121,15 +137,16 @@ pub async fn serve(options: Options) -> Result<()> {
 }
 
 /// Publishes snapshots, and says of the first that there is one.
-fn announced(store: Store, part: Part) -> impl FnMut(Outcome) + Send + 'static {
+fn announced(store: Store, part: Part, serving: Serving) -> impl FnMut(Outcome) + Send + 'static {
     let mut first = true;
     move |outcome| {
         let Some(snapshot) = outcome.snapshot else { return };
         let proxies = snapshot.nodes.len();
-        store.publish(snapshot);
+        store.publish_since(snapshot, outcome.since.unwrap_or_else(Instant::now));
         if std::mem::take(&mut first) {
             info!(proxies, "the objects are read; serving");
             part.ready();
+            serving.set(true);
         }
     }
 }

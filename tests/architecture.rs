@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use scan::{has_word, paths_after, without_comments, without_tests};
 
 /// The parts that each part may name. `run` may name all; a part that is not here must be added.
-const MAY_NAME: [(&str, &[&str]); 20] = [
+const MAY_NAME: [(&str, &[&str]); 22] = [
     ("model", &[]),
     ("random", &[]),
     ("health", &[]),
@@ -30,6 +30,7 @@ const MAY_NAME: [(&str, &[&str]); 20] = [
     ("dns", &["model", "health"]),
     ("identity", &[]),
     ("xds", &[]),
+    ("status", &["descriptors", "xds"]),
     ("index", &["model"]),
     ("leader", &["health", "api"]),
     ("permissions", &["health"]),
@@ -38,6 +39,7 @@ const MAY_NAME: [(&str, &[&str]); 20] = [
     ("source", &["model", "health", "api", "index"]),
     ("translate", &["model", "xds"]),
     ("capture", &["model", "index", "source", "translate", "xds"]),
+    ("explain", &["model", "index", "translate", "xds", "dns"]),
     ("admin", &["health"]),
     ("admission", &["model", "health", "api", "index", "leader"]),
     // The commands read settings and results; what is to be done they leave to `run`.
@@ -49,10 +51,12 @@ const MAY_NAME: [(&str, &[&str]); 20] = [
             "index",
             "leader",
             "translate",
+            "explain",
             "descriptors",
             "admission",
             "dns",
             "identity",
+            "status",
             "run",
         ],
     ),
@@ -66,6 +70,7 @@ const MAY_NAME: [(&str, &[&str]); 20] = [
             "translate",
             "xds",
             "capture",
+            "explain",
             "leader",
             "permissions",
             "generate",
@@ -76,15 +81,17 @@ const MAY_NAME: [(&str, &[&str]); 20] = [
             "descriptors",
             "dns",
             "identity",
+            "status",
         ],
     ),
 ];
 
 /// Words that must not stand in a part.
-const NEVER: [(&str, &[&str]); 4] = [
+const NEVER: [(&str, &[&str]); 5] = [
     ("model", &["kube", "k8s_openapi", "tonic", "tokio", "envoy_types", "async", "await"]),
     ("index", &["async", "await", "tokio", "tonic", "envoy_types"]),
     ("translate", &["async", "await", "tokio", "tonic", "k8s_openapi"]),
+    ("explain", &["async", "await", "tokio", "tonic", "kube", "k8s_openapi"]),
     ("xds", &["k8s_openapi"]),
 ];
 

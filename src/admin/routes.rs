@@ -10,15 +10,18 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
 use super::metrics::{self, Metrics};
+use super::pages::Pages;
 use crate::health::{Health, Report};
 
 #[derive(Debug)]
 struct Shared {
     health: Health,
     metrics: Metrics,
+    paths: String,
 }
 
-pub(super) fn router(health: Health, metrics: Metrics) -> Router {
+pub(super) fn router(health: Health, metrics: Metrics, pages: Pages) -> Router {
+    let paths = format!("/livez\n/readyz\n/readyz/<part>\n/metrics\n{}", pages.index());
     Router::new()
         .route("/", get(index))
         .route("/livez", get(async || "alive\n"))
@@ -26,11 +29,12 @@ pub(super) fn router(health: Health, metrics: Metrics) -> Router {
         .route("/readyz/{part}", get(part_ready))
         .route("/metrics", get(all_metrics))
         .fallback(nothing)
-        .with_state(Arc::new(Shared { health, metrics }))
+        .with_state(Arc::new(Shared { health, metrics, paths }))
+        .merge(pages.router())
 }
 
-async fn index() -> &'static str {
-    "/livez\n/readyz\n/readyz/<part>\n/metrics\n"
+async fn index(State(shared): State<Arc<Shared>>) -> String {
+    shared.paths.clone()
 }
 
 async fn nothing() -> (StatusCode, &'static str) {

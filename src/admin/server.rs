@@ -6,8 +6,8 @@ use std::time::Duration;
 use hyper_util::rt::TokioTimer;
 use tokio_util::sync::CancellationToken;
 
-use super::Metrics;
 use super::routes::router;
+use super::{Metrics, Pages};
 use crate::health::Health;
 
 /// How long a client may take to send the head of a request.
@@ -70,6 +70,7 @@ impl Admin {
         self,
         health: Health,
         metrics: Metrics,
+        pages: Pages,
         stop: CancellationToken,
     ) -> std::io::Result<()> {
         let handle = axum_server::Handle::new();
@@ -80,7 +81,7 @@ impl Admin {
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD)
             .max_buf_size(LARGEST_HEAD);
-        let app = router(health, metrics).into_make_service();
+        let app = router(health, metrics, pages).into_make_service();
         let serving = server.serve(app);
         tokio::pin!(serving);
         tokio::select! {

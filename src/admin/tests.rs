@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::{Admin, Metrics};
+use super::{Admin, Metrics, NoPage, Pages};
 use crate::health::Health;
 
 struct Served {
@@ -23,14 +23,22 @@ fn serve(health: &Health) -> Served {
     let stop = CancellationToken::new();
     let metrics = Metrics::default();
     metrics.add_health(health);
-    let task = tokio::spawn(admin.run(health.clone(), metrics, stop.clone()));
+    let pages = Pages::default().with("/echo", "/echo?word=", |asked| match asked.get("word") {
+        Some(word) => Ok(serde_json::to_vec(word).unwrap()),
+        None => Err(NoPage::Wrong("say a word".into())),
+    });
+    let task = tokio::spawn(admin.run(health.clone(), metrics, pages, stop.clone()));
     Served { address, stop, task }
 }
 
 impl Served {
     async fn get(&self, path: &str) -> String {
+        self.ask("GET", path).await
+    }
+
+    async fn ask(&self, method: &str, path: &str) -> String {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
-        let request = format!("GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+        let request = format!("{method} {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).await.unwrap();
@@ -65,6 +73,20 @@ async fn metrics_are_open_metrics() {
     assert!(text.contains("part_state{part=\"source\",state=\"degraded\"} 1\n"), "{text}");
     assert!(text.contains("part_state{part=\"source\",state=\"ready\"} 0\n"), "{text}");
     assert!(text.ends_with("# EOF\n"), "{text}");
+}
+
+#[tokio::test]
+async fn pages_are_json_and_say_how_to_ask() {
+    let served = serve(&Health::default());
+    let page = served.get("/echo?word=a%20b").await;
+    assert!(page.starts_with("HTTP/1.1 200 ") && page.ends_with("\"a b\""), "{page}");
+    assert!(page.contains("content-type: application/json"), "{page}");
+    let wrong = served.get("/echo").await;
+    assert!(wrong.starts_with("HTTP/1.1 400 ") && wrong.ends_with("say a word\n"), "{wrong}");
+    assert!(served.get("/").await.contains("/echo?word=\n"));
+    let head = served.ask("HEAD", "/echo?word=a").await;
+    assert!(head.starts_with("HTTP/1.1 200 ") && head.ends_with("\r\n\r\n"), "{head}");
+    assert!(served.ask("POST", "/echo?word=a").await.starts_with("HTTP/1.1 405 "));
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! What the reconciler counts.
 
+use std::collections::BTreeSet;
+
 use prometheus_client::encoding::{EncodeLabelSet, LabelSetEncoder};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -8,13 +10,14 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
 use super::Outcome;
-use crate::model::{Finding, Projection};
+use crate::model::{Finding, Projection, Severity};
 use crate::xds::{Fate, Grounds, Snapshot};
 
 /// The reconciler's metrics. Cheap to clone; all clones count together.
 #[derive(Debug, Clone)]
 pub struct Metrics {
     findings: Family<OfFinding, Gauge>,
+    quarantined: Gauge,
     round: Histogram,
     failed: Counter,
     trials: Family<OfTrial, Counter>,
@@ -71,6 +74,7 @@ impl Default for Metrics {
     fn default() -> Self {
         Self {
             findings: Family::default(),
+            quarantined: Gauge::default(),
             // From 100 µs to 1.6 s.
             round: Histogram::new(exponential_buckets(0.0001, 2.0, 15)),
             failed: Counter::default(),
@@ -89,6 +93,11 @@ impl Metrics {
             "findings",
             "What is wrong with objects at this time, by severity and reason",
             self.findings.clone(),
+        );
+        registry.register(
+            "quarantined_objects",
+            "Objects of which something is left out at this time",
+            self.quarantined.clone(),
         );
         registry.register_with_unit(
             "reconcile_duration",
@@ -125,6 +134,11 @@ impl Metrics {
 
     pub(super) fn round(&self, outcome: &Outcome, took: std::time::Duration) {
         self.round.observe(took.as_secs_f64());
+        if let Some(all) = &outcome.findings {
+            let problems = all.iter().filter(|finding| finding.severity == Severity::Problem);
+            let objects: BTreeSet<_> = problems.map(|finding| &finding.object).collect();
+            self.quarantined.set(i64::try_from(objects.len()).unwrap_or(i64::MAX));
+        }
         for finding in &outcome.appeared {
             self.findings.get_or_create(&finding.into()).inc();
         }

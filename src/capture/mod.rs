@@ -13,4 +13,4 @@ mod tests;
 
 pub use metrics::Metrics;
 pub use reconciler::{Outcome, Reconciler};
-pub use task::{Inbox, spawn};
+pub use task::{Inbox, Question, spawn};

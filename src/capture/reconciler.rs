@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::held::{Held, Refused};
 use crate::index::{self, Index};
@@ -15,6 +16,8 @@ use crate::xds::{Fate, Snapshot};
 pub struct Outcome {
     /// The new snapshot; `None` where the projection is what it was.
     pub snapshot: Option<Arc<Snapshot>>,
+    /// When the oldest of the updates came that it is made of; `None` where nobody says.
+    pub since: Option<Instant>,
     /// The registry, where it is another than before.
     pub registry: Option<Arc<Registry>>,
     /// All that is wrong now, where it is something else than before.
@@ -116,7 +119,12 @@ impl Reconciler {
         self.projection = Some(projection);
         let registry = self.index.registry();
         let findings = news.then(|| self.findings.clone());
-        Outcome { snapshot, registry, findings, appeared, vanished }
+        Outcome { snapshot, since: None, registry, findings, appeared, vanished }
+    }
+
+    /// The index, to look things up in.
+    pub fn index(&self) -> &Index {
+        &self.index
     }
 
     /// The projection of the last round.

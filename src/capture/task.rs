@@ -1,13 +1,12 @@
 //! The reconciler's thread: updates in, snapshots out.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
 use futures::executor::block_on;
-use futures::future::{Either, pending, select};
+use futures::future::pending;
 use k8s_openapi::jiff::Timestamp;
 use tokio::sync::mpsc::{Receiver, UnboundedReceiver};
 use tokio::sync::watch;
@@ -28,7 +27,13 @@ pub struct Inbox {
     pub fates: Option<UnboundedReceiver<Fate>>,
     /// The pinned network namespaces, as they are at any time.
     pub pins: Option<watch::Receiver<Option<Arc<Pins>>>>,
+    /// From whoever asks something.
+    pub questions: Option<Receiver<Question>>,
 }
+
+/// A question that the reconciler's thread answers between two rounds. It is to take what it needs
+/// and no time: the work is the asker's.
+pub type Question = Box<dyn FnOnce(&Reconciler) + Send>;
 
 /// Reconciles on a thread of its own, since it is work, and no stream should wait for it: takes
 /// updates until their sender is gone, and publishes what comes of each round. The mesh-DNS file,
@@ -60,6 +65,14 @@ fn run(
     let (mut well, mut begun) = (true, false);
     while let Some(turn) = next(&mut inbox, names.as_mut()) {
         let started = Instant::now();
+        let turn = match turn {
+            Turn::Question(question) => {
+                // One that fails tells its asker by going away, and costs nobody else anything.
+                let _ = catch_unwind(AssertUnwindSafe(|| question(&reconciler)));
+                continue;
+            }
+            turn => turn,
+        };
         if let (Turn::Beat, true, Some(names)) = (&turn, well, &names) {
             names.vouch();
             continue;
@@ -73,7 +86,7 @@ fn run(
             match turn {
                 Turn::Update(update) => reconciler.apply(update),
                 Turn::Fate(fate) => hear(&mut reconciler, &fate, metrics),
-                Turn::Beat | Turn::Pins => {}
+                Turn::Beat | Turn::Pins | Turn::Question(_) => {}
             }
             while let Ok(more) = inbox.updates.try_recv() {
                 reconciler.apply(more);
@@ -84,11 +97,12 @@ fn run(
             reconciler.reconcile()
         }));
         well = round.is_ok();
-        let Ok(outcome) = round else {
+        let Ok(mut outcome) = round else {
             metrics.failed();
             error!("reconciling failed in a way that it must not; what was served before still is");
             continue;
         };
+        outcome.since = Some(started);
         tell(&outcome);
         metrics.round(&outcome, started.elapsed());
         if let Some(snapshot) = &outcome.snapshot {
@@ -116,6 +130,8 @@ enum Turn {
     Fate(Fate),
     /// The writer of the mesh-DNS file asks whether this thread lives.
     Beat,
+    /// Somebody asks something.
+    Question(Question),
 }
 
 /// Waits for the next turn; `None` when no update can come any more.
@@ -126,7 +142,7 @@ fn next(inbox: &mut Inbox, names: Option<&mut Names>) -> Option<Turn> {
             None => pending().await,
         }
     };
-    let Inbox { updates, fates, pins } = inbox;
+    let Inbox { updates, fates, pins, questions } = inbox;
     let fate = async {
         let fate = match fates {
             Some(fates) => fates.recv().await,
@@ -146,15 +162,27 @@ fn next(inbox: &mut Inbox, names: Option<&mut Names>) -> Option<Turn> {
         }
         pending::<()>().await;
     };
-    // Beats, fates and pins are rare and cost little, so they come first.
-    let (beat, fate, pinned) = (pin!(beat), pin!(fate), pin!(pinned));
-    let rare = select(beat, select(fate, pinned));
-    match block_on(select(rare, pin!(updates.recv()))) {
-        Either::Left((Either::Left(((), _)), _)) => Some(Turn::Beat),
-        Either::Left((Either::Right((Either::Left((fate, _)), _)), _)) => Some(Turn::Fate(fate)),
-        Either::Left((Either::Right((Either::Right(((), _)), _)), _)) => Some(Turn::Pins),
-        Either::Right((update, _)) => update.map(Turn::Update),
-    }
+    let asked = async {
+        let question = match questions {
+            Some(questions) => questions.recv().await,
+            None => None,
+        };
+        match question {
+            Some(question) => question,
+            None => pending().await,
+        }
+    };
+    block_on(async {
+        tokio::select! {
+            // All but updates are rare and cost little, so they come first.
+            biased;
+            () = beat => Some(Turn::Beat),
+            fate = fate => Some(Turn::Fate(fate)),
+            () = pinned => Some(Turn::Pins),
+            question = asked => Some(Turn::Question(question)),
+            update = updates.recv() => update.map(Turn::Update),
+        }
+    })
 }
 
 /// Takes in what became of a snapshot. What follows from a refusal is worked on like a change.

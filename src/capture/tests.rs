@@ -119,7 +119,7 @@ fn updates_that_queued_make_one_snapshot_and_the_thread_ends_with_its_source() {
     let metrics = Metrics::default();
     let thread = spawn(
         reconciler(),
-        Inbox { updates: receiver, fates: None, pins: None },
+        Inbox { updates: receiver, fates: None, pins: None, questions: None },
         metrics.clone(),
         None,
         publish,
@@ -160,7 +160,7 @@ fn pins_are_served_at_once_and_never_before_the_first_objects() {
     let (publish, published) = std::sync::mpsc::channel();
     let publish = move |outcome: Outcome| publish.send(outcome.snapshot).unwrap();
     let metrics = Metrics::default();
-    let inbox = Inbox { updates: receiver, fates: None, pins: Some(pinned) };
+    let inbox = Inbox { updates: receiver, fates: None, pins: Some(pinned), questions: None };
     let thread = spawn(reconciler(), inbox, metrics, None, publish).unwrap();
     let next = || published.recv_timeout(Duration::from_secs(20)).unwrap().unwrap();
     let listeners = |snapshot| {
@@ -200,7 +200,7 @@ fn the_stamp_of_the_names_stays_while_the_reconciler_is_wedged() {
     };
     let thread = spawn(
         reconciler(),
-        Inbox { updates: receiver, fates: None, pins: None },
+        Inbox { updates: receiver, fates: None, pins: None, questions: None },
         Metrics::default(),
         Some(names),
         publish,

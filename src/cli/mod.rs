@@ -4,14 +4,17 @@ pub mod bootstrap;
 pub mod check;
 pub mod domains;
 pub mod environment;
+pub mod explain;
 pub mod identity_ready;
 pub mod inject;
 pub mod kubernetes;
 pub mod mesh_dns;
 pub mod options;
 pub mod pins;
+pub mod remote;
 pub mod render;
 pub mod serve;
+pub mod status;
 pub mod values;
 pub mod webhook;
 
@@ -42,8 +45,10 @@ enum Command {
     Serve(Box<serve::Serve>),
     Render(render::Render),
     Check(check::Check),
+    Explain(explain::Explain),
     Inject(Box<inject::Inject>),
     Bootstrap(bootstrap::Bootstrap),
+    Status(status::Status),
 }
 
 impl Cli {
@@ -55,8 +60,10 @@ impl Cli {
             Command::Serve(serve) => serve.run().map(|()| ExitCode::SUCCESS),
             Command::Render(render) => render.run().map(|()| ExitCode::SUCCESS),
             Command::Check(check) => check.run(),
+            Command::Explain(explain) => explain.run(),
             Command::Inject(inject) => inject.run(),
             Command::Bootstrap(bootstrap) => bootstrap.run().map(|()| ExitCode::SUCCESS),
+            Command::Status(status) => status.run(),
         });
         match done {
             Ok(code) => code,
@@ -66,6 +73,10 @@ impl Cli {
                 eprintln!("aether: {error:#}");
                 match self.command {
                     Command::Check(_) => ExitCode::from(check::COULD_NOT_LOOK),
+                    Command::Explain(_) if !error.is::<explain::NotExplained>() => {
+                        ExitCode::from(check::COULD_NOT_LOOK)
+                    }
+                    Command::Status(_) => ExitCode::from(status::COULD_NOT_LOOK),
                     _ if error.is::<WrongOptions>() || error.is::<WrongSettings>() => {
                         ExitCode::from(WRONG_OPTIONS)
                     }

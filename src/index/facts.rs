@@ -1,6 +1,8 @@
 //! What the index keeps of each object: the little that the projection looks at.
 
+use std::fmt;
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::model::{Health, Locality, ObjectRef, Protocol, TrafficScope, Upstreams};
@@ -31,6 +33,8 @@ pub struct ServiceFacts {
     pub primary_ipv6: Option<bool>,
     /// The TCP ports in the Service's order, each number once; never empty.
     pub ports: Vec<PortFacts>,
+    /// `aether.io/app-protocol`, where it is there: it wins over what the ports say.
+    pub app_protocol: Option<Arc<str>>,
     /// `aether.io/port`: where registry pods serve that don't say it themselves.
     pub workload_port: u16,
     /// Which endpoints a proxy uses.
@@ -44,8 +48,25 @@ pub struct PortFacts {
     pub name: Arc<str>,
     /// Its number.
     pub number: u16,
-    /// What it speaks.
+    /// Its own `appProtocol`, where it has one.
+    pub app_protocol: Option<Arc<str>>,
+    /// What it speaks, by the one or the other.
     pub protocol: Protocol,
+}
+
+/// Of a Service that is not captured, whatever the reason: enough to say so of whoever asks for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherService {
+    /// The object.
+    pub object: ObjectRef,
+    /// Whether its label asks for it to be captured.
+    pub labelled: bool,
+    /// The name that an ExternalName Service stands for.
+    pub external_name: Option<Arc<str>>,
+    /// The ClusterIPs, primary first.
+    pub cluster_ips: Vec<IpAddr>,
+    /// `clusterIP: None`.
+    pub headless: bool,
 }
 
 /// Of an EndpointSlice that belongs to a Service.
@@ -107,6 +128,50 @@ pub struct PodFacts {
     pub weight: u32,
     /// `config.aether.io/upstreams`.
     pub upstreams: Upstreams,
+    /// The annotations `capture.aether.io/…`, where there are any.
+    pub redirection: Option<Box<RedirectionFacts>>,
+}
+
+/// What a pod's own annotations say of its redirection. One with a wrong value says nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RedirectionFacts {
+    /// `capture.aether.io/redirect-all`: in place of the capture mode.
+    pub redirect_all: Option<bool>,
+    /// `capture.aether.io/exclude-outbound-ports`: destination ports that are left alone.
+    pub ports: Vec<RangeInclusive<u16>>,
+    /// `capture.aether.io/exclude-outbound-ip-ranges`: destinations that are left alone.
+    pub ranges: Vec<IpRange>,
+}
+
+/// An address and how many bits of it count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IpRange {
+    /// The address.
+    pub address: IpAddr,
+    /// The bits that count: at most 32 of an IPv4 address, 128 of an IPv6 one.
+    pub width: u8,
+}
+
+impl IpRange {
+    /// Whether an address lies in it.
+    pub fn holds(&self, address: IpAddr) -> bool {
+        let (own, other, bits) = match (self.address, address) {
+            (IpAddr::V4(own), IpAddr::V4(other)) => {
+                (own.to_bits().into(), other.to_bits().into(), 32)
+            }
+            (IpAddr::V6(own), IpAddr::V6(other)) => (own.to_bits(), other.to_bits(), 128),
+            _ => return false,
+        };
+        let differ: u128 = own ^ other;
+        let beyond = bits - u32::from(self.width).min(bits);
+        differ.checked_shr(beyond).unwrap_or_default() == 0
+    }
+}
+
+impl fmt::Display for IpRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.width)
+    }
 }
 
 impl PodFacts {

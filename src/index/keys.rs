@@ -14,6 +14,12 @@ pub const APP_PROTOCOL: &str = "aether.io/app-protocol";
 pub const GENERATED_FOR: &str = "aether.io/generated-for";
 /// Pod annotation: the services that the pod calls.
 pub const UPSTREAMS: &str = "config.aether.io/upstreams";
+/// Pod annotation: whether all of its TCP is redirected, in place of the capture mode.
+pub const REDIRECT_ALL: &str = "capture.aether.io/redirect-all";
+/// Pod annotation: destination ports that are not redirected.
+pub const EXCLUDE_PORTS: &str = "capture.aether.io/exclude-outbound-ports";
+/// Pod annotation: destination ranges that are not redirected.
+pub const EXCLUDE_RANGES: &str = "capture.aether.io/exclude-outbound-ip-ranges";
 /// Pod annotation: where the pod serves.
 pub const ENDPOINT_PORT: &str = "endpoint.aether.io/port";
 /// Pod annotation: what it speaks.

@@ -3,12 +3,15 @@
 //! It is a function of the facts alone. The memo holds what was made last, so that only what may
 //! have changed is made anew; a test compares it with a projection made from nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::claims::{self, Holder};
 use super::endpoints::{self, Surroundings};
+use super::facts::PodFacts;
+use super::store::Name;
+use super::upstreams::Missing;
 use super::{Index, Report, advice};
 use crate::model::{
     Finding, Locality, MeshPod, MeshPort, MeshService, Place, PodKey, Projection, Reason,
@@ -27,6 +30,7 @@ pub(super) struct Memo {
     of_services: BTreeMap<ServiceKey, Vec<Finding>>,
     pods: BTreeMap<PodKey, Arc<MeshPod>>,
     of_pods: Vec<Finding>,
+    missing: Missing,
     nodes: Arc<BTreeMap<Arc<str>, Option<Locality>>>,
 }
 
@@ -49,11 +53,15 @@ impl Index {
         } else {
             None
         };
+        let mut came_or_went = BTreeSet::new();
         if let Some(old) = &old_holders {
             for key in old.keys().filter(|key| !memo.holders.contains_key(key)) {
                 memo.services.remove(key);
                 memo.of_services.remove(key);
+                came_or_went.insert(key.clone());
             }
+            let came = memo.holders.keys().filter(|key| !old.contains_key(*key));
+            came_or_went.extend(came.cloned());
         }
         for (key, holder) in &memo.holders {
             let same = old_holders.as_ref().is_none_or(|old| old.get(key) == Some(holder));
@@ -78,9 +86,13 @@ impl Index {
             self.pods(&around, &mut memo);
             memo.of_pods = self.unmanaged();
         }
+        if changed.pods || !came_or_went.is_empty() {
+            memo.missing.follow(self.managed(), &memo.holders, &came_or_went);
+        }
         let mut findings = self.of_reading();
         let of_services = memo.of_services.values().flatten();
-        findings.extend(of_services.chain(&memo.of_claims).chain(&memo.of_pods).cloned());
+        let of_pods = memo.of_pods.iter().chain(memo.missing.findings());
+        findings.extend(of_services.chain(&memo.of_claims).chain(of_pods).cloned());
         findings.sort();
         findings.dedup();
         let projection = Projection {
@@ -124,12 +136,15 @@ impl Index {
         }
     }
 
-    fn pods(&self, around: &Surroundings<'_>, memo: &mut Memo) {
-        let managed = self.pods.values().filter(|pod| {
+    fn managed(&self) -> impl Iterator<Item = (&Name, &Arc<PodFacts>)> {
+        self.pods.iter().filter(|(_, pod)| {
             pod.managed == Some(true) && !self.settings.never_touches(&pod.object.namespace)
-        });
+        })
+    }
+
+    fn pods(&self, around: &Surroundings<'_>, memo: &mut Memo) {
         let mut old = std::mem::take(&mut memo.pods);
-        for pod in managed {
+        for (_, pod) in self.managed() {
             let key = PodKey::new(pod.object.namespace.clone(), pod.object.name.clone());
             let mesh_pod = MeshPod {
                 key: key.clone(),

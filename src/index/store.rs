@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::changed::Changed;
-use super::facts::{NodeFacts, PodFacts, ServiceFacts, SliceFacts};
+use super::facts::{NodeFacts, OtherService, PodFacts, ServiceFacts, SliceFacts};
 use super::project::Memo;
 use super::registry::Registered;
 use super::{Change, Id, Object, ObjectKind, Report, Settings, keys, read};
@@ -21,6 +21,8 @@ pub struct Index {
     pub(super) namespaces: BTreeMap<Arc<str>, bool>,
     pub(super) nodes: HashMap<Arc<str>, NodeFacts>,
     pub(super) services: BTreeMap<Name, Arc<ServiceFacts>>,
+    /// The Services that are not captured.
+    pub(super) others: BTreeMap<Name, Arc<OtherService>>,
     /// Slices by name, by the Service that they belong to.
     pub(super) slices: HashMap<Name, BTreeMap<Arc<str>, SliceFacts>>,
     /// The Service of a slice, which a change of its label may move.
@@ -78,6 +80,12 @@ impl Index {
             Object::Service(service) => {
                 self.registered.service(&name, read::generated(service));
                 let facts = read::service(service, &id.object_ref(), origin, &mut report);
+                if facts.is_none() {
+                    let other = read::other_service(service, id.object_ref());
+                    self.others.insert(name.clone(), Arc::new(other));
+                } else {
+                    self.others.remove(&name);
+                }
                 self.put_service(name, facts.map(Arc::new));
                 self.found(id, None, report);
             }
@@ -160,6 +168,7 @@ impl Index {
             ObjectKind::ServiceAccount => self.registered.account(&name, false),
             ObjectKind::Service => {
                 self.registered.service(&name, None);
+                self.others.remove(&name);
                 self.put_service(name, None);
             }
             ObjectKind::EndpointSlice => self.remove_slice(&name),

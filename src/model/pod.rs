@@ -12,7 +12,17 @@ pub enum Upstreams {
     #[default]
     All,
     /// What is listed; empty: none.
-    Listed(BTreeSet<ServiceKey>),
+    Listed(Arc<BTreeSet<ServiceKey>>),
+}
+
+impl Upstreams {
+    /// Whether the pod calls a service.
+    pub fn take_in(&self, key: &ServiceKey) -> bool {
+        match self {
+            Self::All => true,
+            Self::Listed(listed) => listed.contains(key),
+        }
+    }
 }
 
 /// A pod whose own label puts it into the mesh.

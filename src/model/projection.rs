@@ -41,11 +41,21 @@ impl Projection {
         owners.map(|s| (s.key.name.clone(), s.key.clone())).collect()
     }
 
-    /// The records of mesh-DNS: key to ClusterIPs and short name to key. Headless and unallocated
-    /// Services have none.
+    /// The records of mesh-DNS, of all services.
     pub fn records(&self) -> Records {
-        let mut records = Records { short: self.short_names(), ..Records::default() };
-        for service in self.services.values().filter(|s| s.has_mesh_name()) {
+        Records::of(self.services.values().map(Arc::as_ref))
+    }
+}
+
+impl Records {
+    /// The records of some services, in the order of their keys: key to ClusterIPs and short name
+    /// to key. Headless and unallocated Services have none.
+    pub fn of<'a>(services: impl Iterator<Item = &'a MeshService>) -> Self {
+        let mut records = Self::default();
+        for service in services.filter(|s| s.has_mesh_name()) {
+            if service.owns_short_name {
+                records.short.insert(service.key.name.clone(), service.key.clone());
+            }
             for ip in &service.cluster_ips {
                 match ip {
                     IpAddr::V4(ip) => {

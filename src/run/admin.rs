@@ -5,7 +5,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::admin::{Admin, Metrics};
+use crate::admin::{Admin, Metrics, Pages};
 use crate::cli::serve::AdminAddress;
 use crate::health::Health;
 
@@ -14,10 +14,11 @@ pub(super) fn serve(
     admin: Admin,
     health: Health,
     metrics: Metrics,
+    pages: Pages,
     ended: CancellationToken,
 ) -> JoinHandle<()> {
     tokio::spawn(async move {
-        if let Err(error) = admin.run(health, metrics, ended).await {
+        if let Err(error) = admin.run(health, metrics, pages, ended).await {
             warn!(%error, "health and metrics are served no more");
         }
     })

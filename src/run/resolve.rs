@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use super::{admin, stopped};
-use crate::admin::{Admin, Metrics};
+use crate::admin::{Admin, Metrics, Pages};
 use crate::cli::mesh_dns::Options;
 use crate::dns::{self, Resolver};
 use crate::health::Health;
@@ -28,7 +28,7 @@ pub async fn resolve(options: Options) -> Result<()> {
     let ended = CancellationToken::new();
     let admin = admin.map(|admin| {
         info!(address = %admin.address(), "health and metrics on HTTP");
-        admin::serve(admin, health.clone(), metrics, ended.clone())
+        admin::serve(admin, health.clone(), metrics, Pages::default(), ended.clone())
     });
     stop.await;
     health.drain();

@@ -1,6 +1,6 @@
 //! The HTTP connection manager.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use envoy_types::pb::envoy::config::accesslog::v3::access_log_filter::FilterSpecifier;
 use envoy_types::pb::envoy::config::accesslog::v3::{
     AccessLogFilter, ComparisonFilter, StatusCodeFilter, comparison_filter::Op,
@@ -17,9 +17,9 @@ use envoy_types::pb::envoy::extensions::filters::network::http_connection_manage
 };
 
 use super::http_options::{MAX_HEADERS_KB, downstream_common, downstream_http1, downstream_http2};
-use super::naming::routes_of;
+use super::kept;
 use super::proto::{ads_awaited, any, encoded, format, never, number, truth};
-use super::{chains, kept};
+use crate::xds::field;
 
 /// The protocols that a connection may change to. There is no wildcard.
 const UPGRADES: [&str; 4] = ["websocket", "spdy/3.1", "tcp", "CONNECT"];
@@ -29,20 +29,52 @@ const UPGRADES: [&str; 4] = ["websocket", "spdy/3.1", "tcp", "CONNECT"];
 const LOCAL_REPLY: &str = "aether: answered by the mesh, not by the service \
                            (%RESPONSE_CODE_DETAILS%): %LOCAL_REPLY_BODY%\n";
 
-/// The network filter for the callers of a namespace, encoded as it stands in a filter chain.
-pub(super) fn filter(namespace: &str) -> Bytes {
-    let name = "envoy.filters.network.http_connection_manager";
-    encoded(&chains::filter(name, &manager(namespace)))
+/// The fields of a network filter and of an `Any` that are written one by one.
+const FILTER_NAME: u32 = 1;
+const FILTER_CONFIG: u32 = 4;
+const ANY_TYPE: u32 = 1;
+const ANY_VALUE: u32 = 2;
+
+/// The network filter, encoded as it stands in a filter chain. All but the name of the route
+/// configuration is shared by all callers.
+#[derive(Debug, Clone)]
+pub(super) struct Filter {
+    type_url: String,
+    rest: Bytes,
 }
 
-fn manager(namespace: &str) -> HttpConnectionManager {
+impl Filter {
+    /// The filter, without a route configuration.
+    pub(super) fn new() -> Self {
+        let config = any(manager()).unwrap_or_default();
+        Self { type_url: config.type_url, rest: config.value.into() }
+    }
+
+    /// The filter in two chunks: up to the name of the route configuration, and the rest.
+    pub(super) fn naming(&self, routes: &str) -> [Bytes; 2] {
+        let rds = encoded(&HttpConnectionManager {
+            route_specifier: Some(RouteSpecifier::Rds(Rds {
+                config_source: Some(ads_awaited()),
+                route_config_name: routes.to_owned(),
+            })),
+            ..HttpConnectionManager::default()
+        });
+        let mut any = BytesMut::new();
+        field::put(ANY_TYPE, self.type_url.as_bytes(), &mut any);
+        field::announce(ANY_VALUE, rds.len() + self.rest.len(), &mut any);
+        any.extend_from_slice(&rds);
+        let mut head = BytesMut::new();
+        field::put(FILTER_NAME, b"envoy.filters.network.http_connection_manager", &mut head);
+        field::announce(FILTER_CONFIG, any.len() + self.rest.len(), &mut head);
+        head.extend_from_slice(&any);
+        [head.freeze(), self.rest.clone()]
+    }
+}
+
+fn manager() -> HttpConnectionManager {
     HttpConnectionManager {
         stat_prefix: "cap_http".to_owned(),
         codec_type: CodecType::Auto.into(),
-        route_specifier: Some(RouteSpecifier::Rds(Rds {
-            config_source: Some(ads_awaited()),
-            route_config_name: routes_of(namespace),
-        })),
         common_http_protocol_options: Some(downstream_common()),
         http_protocol_options: Some(downstream_http1()),
         http2_protocol_options: Some(downstream_http2()),
@@ -97,5 +129,36 @@ fn local_replies() -> LocalReplyConfig {
             ..ResponseMapper::default()
         }],
         ..LocalReplyConfig::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use envoy_types::pb::envoy::config::listener::v3::Filter as Decoded;
+    use envoy_types::pb::envoy::config::listener::v3::filter::ConfigType::TypedConfig;
+    use prost::Message as _;
+
+    use super::*;
+
+    #[test]
+    fn the_two_chunks_are_a_filter_that_names_the_routes_and_the_second_is_shared() {
+        let filter = Filter::new();
+        let [head, rest] = filter.naming("cap_http.shop.web");
+        let whole = [head.as_ref(), rest.as_ref()].concat();
+        let decoded = Decoded::decode(whole.as_slice()).unwrap();
+        assert_eq!(decoded.name, "envoy.filters.network.http_connection_manager");
+        let Some(TypedConfig(config)) = decoded.config_type else { panic!("{}", decoded.name) };
+        assert_eq!(config.type_url, any(manager()).unwrap().type_url);
+        let mut found = HttpConnectionManager::decode(config.value.as_slice()).unwrap();
+        let Some(RouteSpecifier::Rds(rds)) = found.route_specifier.take() else {
+            panic!("no routes are named")
+        };
+        assert_eq!(rds.route_config_name, "cap_http.shop.web");
+        assert_eq!(rds.config_source, Some(ads_awaited()));
+        assert_eq!(found, manager());
+        let [_, other] = filter.naming("cap_http.pay");
+        assert_eq!(rest.as_ptr(), other.as_ptr());
     }
 }

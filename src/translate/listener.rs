@@ -1,4 +1,5 @@
-//! The capture listener: a head for each pod, and a tail that the pods of a namespace share.
+//! The capture listener: a head for each pod, and a tail that the pods of a namespace share. That of
+//! a pod that lists its upstreams has a tail of its own, of chunks that others have too.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -57,22 +58,21 @@ pub(super) fn head(
     })
 }
 
-/// What all capture listeners have in common, and the chains that still lack a namespace.
-#[derive(Debug)]
-pub(super) struct Shared {
-    fixed: Bytes,
-    tcp: Bytes,
-    version: Version,
-    http: Vec<Chain>,
+/// What no projection changes of any capture listener.
+#[derive(Debug, Clone)]
+pub(super) struct Fixed {
+    mode: CaptureMode,
+    fields: Bytes,
     /// Filters before the HTTP connection manager, as fields of a chain.
     before: Bytes,
+    filter: hcm::Filter,
 }
 
-impl Shared {
-    /// The fields that no projection changes.
-    pub(super) fn fixed(settings: &Settings, leave: Leave) -> Bytes {
+impl Fixed {
+    /// By the options, and by where from a connection leaves that passes through.
+    pub(super) fn new(settings: &Settings, leave: Leave) -> Self {
         let redirect_all = settings.mode == CaptureMode::RedirectAll;
-        encoded(&Listener {
+        let fields = encoded(&Listener {
             stat_prefix: "capture".to_owned(),
             traffic_direction: TrafficDirection::Outbound.into(),
             per_connection_buffer_limit_bytes: number(BUFFER),
@@ -82,16 +82,29 @@ impl Shared {
             filter_chains: redirect_all.then(chains::to_itself).into_iter().collect(),
             default_filter_chain: redirect_all.then(|| chains::passthrough(leave)),
             ..Listener::default()
-        })
+        });
+        let before = chains::before_http(leave);
+        Self { mode: settings.mode, fields, before, filter: hcm::Filter::new() }
     }
+}
 
-    /// Puts the chains of all services to the fixed fields.
+/// What the capture listeners of a part of the mesh have in common: complete chains, and those that
+/// still lack the name of a route configuration.
+#[derive(Debug)]
+pub(super) struct Shared {
+    fixed: Fixed,
+    tcp: Bytes,
+    version: Version,
+    http: Vec<Chain>,
+}
+
+impl Shared {
+    /// Puts the chains of services to the fixed fields.
     pub(super) fn new<'a>(
-        fixed: Bytes,
-        mode: CaptureMode,
+        fixed: &Fixed,
         of_services: impl Iterator<Item = &'a chains::Chains>,
     ) -> Self {
-        let (mut tcp, mut http) = (BTreeMap::new(), vec![chains::http_to_any(mode)]);
+        let (mut tcp, mut http) = (BTreeMap::new(), vec![chains::http_to_any(fixed.mode)]);
         for chains in of_services {
             tcp.extend(chains.tcp.iter().map(|chain| (chain.name.as_str(), &chain.body)));
             http.extend(chains.http.iter().cloned());
@@ -102,41 +115,39 @@ impl Shared {
             field::put(FILTER_CHAINS, body, &mut fields);
         }
         let tcp = fields.freeze();
-        let version = Version::of(&Rope::new([fixed.clone(), tcp.clone()]));
-        Self { fixed, tcp, version, http, before: Bytes::new() }
+        Self::of(fixed, tcp, http)
     }
 
-    /// The same for listeners in namespaces from which what passes through leaves again. `fixed`
-    /// are the fields for these.
-    pub(super) fn of_own_namespaces(&self, fixed: Bytes) -> Self {
-        let tcp = self.tcp.clone();
-        let version = Version::of(&Rope::new([fixed.clone(), tcp.clone()]));
-        let before = chains::before_http(Leave::FromListenersNamespace);
-        Self { fixed, tcp, version, http: self.http.clone(), before }
+    /// The same chains with other fixed fields.
+    pub(super) fn with(&self, fixed: &Fixed) -> Self {
+        Self::of(fixed, self.tcp.clone(), self.http.clone())
     }
 
-    /// The stem of the listeners of a namespace. The version is made of those of the parts, so
-    /// that the part that is common is hashed once and not for each namespace.
-    pub(super) fn stem(&self, namespace: &str) -> Stem {
-        let filter = hcm::filter(namespace);
+    fn of(fixed: &Fixed, tcp: Bytes, http: Vec<Chain>) -> Self {
+        let version = Version::of(&Rope::new([fixed.fields.clone(), tcp.clone()]));
+        Self { fixed: fixed.clone(), tcp, version, http }
+    }
+
+    /// The stem of the listeners that name a route configuration. The version is made of those of
+    /// the parts, so that the part that is common is hashed once and not for each of them.
+    pub(super) fn stem(&self, routes: &str) -> Stem {
+        let before = &self.fixed.before;
+        let filter = self.fixed.filter.naming(routes);
+        let filter_len = filter.iter().map(Bytes::len).sum();
         let mut own = Vec::new();
         let mut announce = BytesMut::new();
-        field::announce(FILTERS, filter.len(), &mut announce);
+        field::announce(FILTERS, filter_len, &mut announce);
         let filter_head = announce.freeze();
         for chain in &self.http {
-            let len = chain.body.len() + self.before.len() + filter_head.len() + filter.len();
+            let len = chain.body.len() + before.len() + filter_head.len() + filter_len;
             let mut announce = BytesMut::new();
             field::announce(FILTER_CHAINS, len, &mut announce);
-            own.extend([
-                announce.freeze(),
-                chain.body.clone(),
-                self.before.clone(),
-                filter_head.clone(),
-                filter.clone(),
-            ]);
+            let chain = chain.body.clone();
+            own.extend([announce.freeze(), chain, before.clone(), filter_head.clone()]);
+            own.extend(filter.clone());
         }
         let own_version = Version::of(&Rope::new(own.iter().cloned()));
-        let chunks = [self.fixed.clone(), self.tcp.clone()].into_iter().chain(own);
+        let chunks = [self.fixed.fields.clone(), self.tcp.clone()].into_iter().chain(own);
         Stem { rope: Rope::new(chunks), version: Version::combine([self.version, own_version]) }
     }
 }

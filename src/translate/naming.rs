@@ -1,7 +1,6 @@
 //! The names of resources, chains and lenses, as the contract fixes them.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use crate::model::{Locality, MeshNames, MeshService, PodKey, ServiceKey};
 use crate::xds::Lens;
@@ -30,8 +29,6 @@ pub const CHAIN_HTTP: &str = "cap_http";
 pub const CHAIN_DEFAULT: &str = "default";
 /// The lens of node proxies, whose upstream sockets are marked.
 pub const NODE_PROXY_LENS: &str = "node-proxy";
-/// The group of the nodes that serve no pod.
-pub(super) const NO_PODS: &str = "node";
 /// The lens of state-of-the-world streams, which get virtual hosts inside their routes.
 pub const SOTW_LENS: &str = "sotw";
 
@@ -58,6 +55,12 @@ pub fn dns_listener(pod: &PodKey) -> String {
 /// The route configuration of the pods of a namespace.
 pub fn routes_of(namespace: &str) -> String {
     format!("{ROUTES}.{namespace}")
+}
+
+/// The route configuration of a pod that lists its upstreams. No namespace holds a dot, so the name
+/// is unambiguous.
+pub fn routes_of_pod(pod: &PodKey) -> String {
+    format!("{ROUTES}.{}.{}", pod.namespace, pod.name)
 }
 
 /// A service's virtual host, below the name of the route configuration and a slash.
@@ -125,14 +128,4 @@ pub fn node_lens(node: &str) -> Lens {
 /// The lens of the proxies of a locality.
 pub fn zone_lens(locality: &Locality) -> Lens {
     format!("zone/{}/{}", locality.region, locality.zone).into()
-}
-
-/// The key of the stem of a namespace's listeners on sidecars.
-pub(super) fn stem_of(namespace: &str) -> Arc<str> {
-    format!("capture/{namespace}").into()
-}
-
-/// The same on node proxies, where what passes through leaves from the pod's own namespace.
-pub(super) fn node_stem_of(namespace: &str) -> Arc<str> {
-    format!("node-capture/{namespace}").into()
 }

@@ -1,6 +1,6 @@
 //! The proxies: what tells one pod's view from another's.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use envoy_types::pb::envoy::config::core::v3::socket_address::Protocol;
@@ -10,11 +10,12 @@ use super::naming::{
     self, CAPTURE_PORT, DNS_PORT, capture_listener, dns_listener, node_lens, zone_lens,
 };
 use super::node_proxies::NodeProxies;
+use super::scope::{Caller, Scopes};
 use super::{CaptureMode, checks, listener};
 use crate::model::{Finding, MeshPod, PodKey, Projection};
 use crate::xds::{Kind, NodeSpec, Own};
 
-/// The key of the stem of all DNS listeners.
+/// The key of the stem of the DNS listeners of those who see the whole mesh.
 pub(super) const DNS_STEM: &str = "dns";
 
 /// What shapes the listeners of pods.
@@ -35,8 +36,10 @@ pub(super) struct Proxies {
     pub of_nodes: NodeProxies,
     /// What is served to each, sidecars and node proxies.
     pub nodes: Arc<BTreeMap<Arc<str>, Arc<NodeSpec>>>,
-    /// The namespaces that have any.
-    pub namespaces: BTreeSet<Arc<str>>,
+    /// What tells their configurations apart, by the key of their group.
+    pub callers: BTreeMap<Arc<str>, Caller>,
+    /// The scopes that any of them has.
+    pub scopes: Scopes,
     /// From where they look.
     pub places: Arc<Places>,
     /// What is wrong with pods.
@@ -56,7 +59,7 @@ impl Proxies {
             self.follow_pods(pods, form);
         }
         let nodes_mattered = !self.of_nodes.specs.is_empty();
-        self.of_nodes.follow(projection, &self.sidecars, form);
+        self.of_nodes.follow(projection, &self.sidecars, &self.callers, form);
         if same && !nodes_mattered && self.of_nodes.specs.is_empty() {
             return false;
         }
@@ -66,7 +69,8 @@ impl Proxies {
     }
 
     fn follow_pods(&mut self, pods: &BTreeMap<PodKey, Arc<MeshPod>>, form: Form) {
-        let (mut sidecars, mut namespaces) = (BTreeMap::new(), BTreeSet::new());
+        let (mut sidecars, mut callers) = (BTreeMap::new(), BTreeMap::new());
+        let mut scopes = Scopes::new();
         self.findings.clear();
         for (key, pod) in pods {
             if let Some(finding) = checks::pod(pod) {
@@ -75,11 +79,15 @@ impl Proxies {
             }
             let id: Arc<str> = naming::node_id(key).into();
             let kept = self.pods.get(key).filter(|old| same(old, pod));
-            let kept = kept.and_then(|_| self.sidecars.get(&id)).cloned();
-            sidecars.insert(id, kept.unwrap_or_else(|| Arc::new(sidecar(pod, form))));
-            if !namespaces.contains(&key.namespace) {
-                namespaces.insert(key.namespace.clone());
-            }
+            let kept = kept.and_then(|_| self.sidecars.get(&id));
+            let kept = kept.and_then(|spec| self.keep(spec, &mut callers, &mut scopes));
+            let spec = kept.unwrap_or_else(|| {
+                let (group, caller) = Caller::of(pod, &self.scopes, &mut scopes);
+                let spec = sidecar(pod, &group, &caller, form);
+                callers.entry(group).or_insert(caller);
+                Arc::new(spec)
+            });
+            sidecars.insert(id, spec);
         }
         let places = Places::of(pods.values().map(Arc::as_ref));
         if *self.places != places {
@@ -87,7 +95,25 @@ impl Proxies {
         }
         self.pods.clone_from(pods);
         self.sidecars = sidecars;
-        self.namespaces = namespaces;
+        self.callers = callers;
+        self.scopes = scopes;
+    }
+
+    /// Keeps the proxy of a pod that is as it was, with what it is part of.
+    fn keep(
+        &self,
+        node: &Arc<NodeSpec>,
+        callers: &mut BTreeMap<Arc<str>, Caller>,
+        scopes: &mut Scopes,
+    ) -> Option<Arc<NodeSpec>> {
+        if !callers.contains_key(&node.group) {
+            let caller = self.callers.get(&node.group)?.clone();
+            if let Some(scope) = &caller.scope {
+                scopes.insert(scope.words.clone(), scope.clone());
+            }
+            callers.insert(node.group.clone(), caller);
+        }
+        Some(node.clone())
     }
 }
 
@@ -95,22 +121,26 @@ fn same(a: &Arc<MeshPod>, b: &Arc<MeshPod>) -> bool {
     Arc::ptr_eq(a, b) || a == b
 }
 
-/// The proxy of a pod. It sees the tables of its namespace, whatever its upstreams are: a pod
-/// that lists them will be a group of its own, with tables of its own.
-fn sidecar(pod: &MeshPod, form: Form) -> NodeSpec {
+/// The proxy of a pod.
+fn sidecar(pod: &MeshPod, group: &Arc<str>, caller: &Caller, form: Form) -> NodeSpec {
     let node = pod.place.node.as_deref().map(node_lens);
     let zone = pod.place.locality.as_ref().map(zone_lens);
     NodeSpec {
-        group: pod.key.namespace.clone(),
+        group: group.clone(),
         lenses: node.into_iter().chain(zone).collect(),
-        own: listeners(pod, None, form),
+        own: listeners(pod, None, caller, form),
         // What an Envoy in the pod's own namespace refuses once, it refuses always.
         retry: false,
     }
 }
 
 /// The listeners of a pod, on its own proxy or, in the network namespace of a file, on its node's.
-pub(super) fn listeners(pod: &MeshPod, netns: Option<&str>, form: Form) -> Vec<Own> {
+pub(super) fn listeners(
+    pod: &MeshPod,
+    netns: Option<&str>,
+    caller: &Caller,
+    form: Form,
+) -> Vec<Own> {
     let own = |name: String, port, protocol, stem: Arc<str>| Own {
         kind: Kind::Listener,
         head: listener::head(&name, port, protocol, pod.ipv6, netns),
@@ -119,13 +149,13 @@ pub(super) fn listeners(pod: &MeshPod, netns: Option<&str>, form: Form) -> Vec<O
     };
     // In scoped mode nothing passes through, so that there is no difference.
     let stem = match form.mode {
-        CaptureMode::RedirectAll if netns.is_some() => naming::node_stem_of(&pod.key.namespace),
-        CaptureMode::RedirectAll | CaptureMode::Scoped => naming::stem_of(&pod.key.namespace),
+        CaptureMode::RedirectAll if netns.is_some() => caller.node_stem.clone(),
+        CaptureMode::RedirectAll | CaptureMode::Scoped => caller.stem.clone(),
     };
     let mut listeners = vec![own(capture_listener(&pod.key), CAPTURE_PORT, Protocol::Tcp, stem)];
     if form.dns {
-        let name = dns_listener(&pod.key);
-        listeners.push(own(name, DNS_PORT, Protocol::Udp, DNS_STEM.into()));
+        let stem = caller.scope.as_ref().map_or(DNS_STEM.into(), |scope| scope.dns_stem.clone());
+        listeners.push(own(dns_listener(&pod.key), DNS_PORT, Protocol::Udp, stem));
     }
     listeners
 }

@@ -3,18 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bytes::Bytes;
-
-use super::chains::Leave;
 use super::claims::Claims;
-use super::cluster::{self, Marks, Tails};
-use super::listener::Shared;
-use super::proxies::{DNS_STEM, Form, Proxies};
-use super::service::{self, Common, Lost, Made};
-use super::tables::{Patch, Tables};
-use super::{CaptureMode, Settings, dns, naming, routes};
-use crate::model::{Finding, MeshService, Projection, Records, ServiceKey};
-use crate::xds::{Group, Resource, Snapshot, Stem};
+use super::cluster::{Marks, Tails};
+use super::listeners::Listeners;
+use super::part::Services;
+use super::patch::Patch;
+use super::proxies::{Form, Proxies};
+use super::service::{self, Common, Lost};
+use super::tables::Tables;
+use super::{Settings, routes};
+use crate::model::{Finding, MeshService, Projection, ServiceKey};
+use crate::xds::{Group, Snapshot};
 
 /// What a projection becomes.
 #[derive(Debug, Clone)]
@@ -30,55 +29,30 @@ pub struct Translated {
 #[derive(Debug)]
 pub struct Translator {
     common: Common,
-    services: BTreeMap<ServiceKey, Made>,
+    services: Services,
     claims: Claims,
     proxies: Proxies,
     tables: Tables,
     listeners: Listeners,
-    /// The cluster of what passes through, where anything does.
-    passthrough: Option<Resource>,
-    marks: Option<Arc<Marks>>,
     snapshot: Option<Arc<Snapshot>>,
-}
-
-/// The tails of listeners.
-#[derive(Debug)]
-struct Listeners {
-    fixed: Bytes,
-    shared: Shared,
-    /// The same for node proxies, once there is a use for it.
-    of_nodes: Option<Shared>,
-    stems: BTreeMap<Arc<str>, Stem>,
-}
-
-impl Listeners {
-    /// The tail of the listeners of a namespace on node proxies.
-    fn of_node(&mut self, settings: &Settings, namespace: &str) -> Stem {
-        let shared = &self.shared;
-        let of_nodes = self.of_nodes.get_or_insert_with(|| {
-            shared.of_own_namespaces(Shared::fixed(settings, Leave::FromListenersNamespace))
-        });
-        of_nodes.stem(namespace)
-    }
 }
 
 impl Translator {
     /// A translator that has not seen any projection.
     pub fn new(settings: Settings) -> Self {
-        let fixed = Shared::fixed(&settings, Leave::FromEnvoysNamespace);
-        let redirects = settings.mode == CaptureMode::RedirectAll;
-        let passthrough = redirects.then(cluster::passthrough);
-        let shared = Shared::new(fixed.clone(), settings.mode, std::iter::empty());
         Self {
             services: BTreeMap::new(),
             claims: Claims::default(),
             proxies: Proxies::default(),
-            tables: Tables::new(settings.mode, passthrough.as_ref()),
-            passthrough,
-            marks: None,
-            listeners: Listeners { fixed, shared, of_nodes: None, stems: BTreeMap::new() },
+            tables: Tables::new(settings.mode),
+            listeners: Listeners::new(&settings),
             snapshot: None,
-            common: Common { settings, tails: Tails::new(), retries: routes::retries() },
+            common: Common {
+                settings,
+                tails: Tails::new(),
+                retries: routes::retries(),
+                marks: None,
+            },
         }
     }
 
@@ -89,12 +63,10 @@ impl Translator {
         let form = Form { mode: *mode, dns: dns.is_some() };
         let proxies_changed = self.proxies.follow(projection, form);
         let patch = self.follow(projection);
-        let chains_changed = patch.as_ref().is_some_and(|patch| patch.chains);
-        let services_changed = patch.is_some();
-        let namespaces = &self.proxies.namespaces;
-        let patch = patch.unwrap_or_default();
-        let tables_changed = self.tables.apply(generation, patch, namespaces, &self.services);
-        let stems_changed = self.stems(projection, services_changed, chains_changed);
+        let (proxies, services) = (&self.proxies, &self.services);
+        let tables_changed = self.tables.apply(generation, &patch, proxies, services);
+        let settings = &self.common.settings;
+        let stems_changed = self.listeners.follow(settings, &patch, proxies, services);
         let mut findings: Vec<Finding> =
             self.services.values().flat_map(|made| made.findings.iter().cloned()).collect();
         findings.extend(self.proxies.findings.iter().cloned());
@@ -115,14 +87,14 @@ impl Translator {
     }
 
     /// The groups of sidecars, and those of node proxies made of them.
-    fn groups(&self) -> BTreeMap<Arc<str>, Arc<Group>> {
+    fn groups(&mut self) -> BTreeMap<Arc<str>, Arc<Group>> {
         let mut groups = self.tables.groups();
         self.proxies.of_nodes.add_groups(&mut groups);
         groups
     }
 
-    /// Makes anew what changed of the services; `None` where nothing did.
-    fn follow(&mut self, projection: &Projection) -> Option<Patch> {
+    /// Makes anew what changed of the services.
+    fn follow(&mut self, projection: &Projection) -> Patch {
         let mut changed = self.changed(&projection.services);
         for key in &changed {
             let service = projection.services.get(key);
@@ -136,36 +108,33 @@ impl Translator {
             now.map_or(!made.lost.is_empty(), |now| *now != made.lost)
         });
         changed.extend(before.map(|made| made.source.key.clone()));
-        let first_marked = self.marks.is_none() && !self.proxies.of_nodes.namespaces.is_empty();
-        if first_marked {
+        let mut patch = Patch::default();
+        if self.common.marks.is_none() && !self.proxies.of_nodes.callers.is_empty() {
             // From here on for good: the first node proxy is rarely the last.
-            self.marks = Some(Arc::new(Marks::new()));
-        }
-        let mut patch = Patch::new(self.marks.clone());
-        if first_marked {
-            let passthrough = self.passthrough.iter();
-            patch.mark(self.services.values().flat_map(|made| &made.clusters).chain(passthrough));
+            let marks = self.common.marks.insert(Marks::new());
+            for made in self.services.values_mut() {
+                made.mark(marks);
+                patch.mark(made);
+            }
         }
         for key in &changed {
             let lost: Lost = lost.remove(key).unwrap_or_default();
             let service = projection.services.get(key);
             let made = service.map(|s| self.common.make(s, lost, &self.proxies.places));
-            patch.replace(self.services.get(key), made.as_ref());
+            patch.replace(key, self.services.get(key), made.as_ref());
             match made {
                 Some(made) => self.services.insert(key.clone(), made),
                 None => self.services.remove(key),
             };
         }
-        let mut seen_anew = false;
         for made in self.services.values_mut() {
             if !Arc::ptr_eq(&made.places, &self.proxies.places)
                 && made.see_from(&self.proxies.places)
             {
-                seen_anew = true;
                 patch.see(made);
             }
         }
-        (seen_anew || first_marked || !changed.is_empty()).then_some(patch)
+        patch
     }
 
     /// The keys of the services that are new, gone, or not what they were.
@@ -177,55 +146,5 @@ impl Translator {
         let new = now.iter().filter(|(key, service)| differs(key, service)).map(|(key, _)| key);
         let gone = self.services.keys().filter(|key| !now.contains_key(*key));
         new.chain(gone).cloned().collect()
-    }
-
-    /// The records of the services that can be served: one wrong name would cost the listener.
-    fn records(&self, projection: &Projection) -> Records {
-        let mut records = projection.records();
-        let wrong = self.services.iter().filter(|(_, made)| made.quarantined);
-        for (key, _) in wrong {
-            records.v4.remove(key);
-            records.v6.remove(key);
-            records.short.retain(|_, owner| owner != key);
-        }
-        records
-    }
-
-    /// Makes the tails of the listeners that need it. Tells whether any is another than before.
-    fn stems(&mut self, projection: &Projection, services: bool, chains: bool) -> bool {
-        let settings = &self.common.settings;
-        let mode = settings.mode;
-        if chains {
-            let chains = self.services.values().map(|made| &made.chains);
-            let chains = chains.filter(|chains| !chains.is_empty());
-            self.listeners.shared = Shared::new(self.listeners.fixed.clone(), mode, chains);
-            self.listeners.of_nodes = None;
-        }
-        let old = std::mem::take(&mut self.listeners.stems);
-        let mut stems = BTreeMap::new();
-        for namespace in &self.proxies.namespaces {
-            let key = naming::stem_of(namespace);
-            let kept = old.get(&key).filter(|_| !chains).cloned();
-            let stem = kept.unwrap_or_else(|| self.listeners.shared.stem(namespace));
-            stems.insert(key, stem);
-        }
-        if mode == CaptureMode::RedirectAll {
-            for namespace in &self.proxies.of_nodes.namespaces {
-                let key = naming::node_stem_of(namespace);
-                let kept = old.get(&key).filter(|_| !chains).cloned();
-                let stem = kept.unwrap_or_else(|| self.listeners.of_node(settings, namespace));
-                stems.insert(key, stem);
-            }
-        }
-        if let Some(filter) = &self.common.settings.dns {
-            let kept = old.get(DNS_STEM).filter(|_| !services).cloned();
-            let names = &self.common.settings.names;
-            let stem = kept.unwrap_or_else(|| dns::stem(filter, names, &self.records(projection)));
-            stems.insert(DNS_STEM.into(), stem);
-        }
-        let same = old.len() == stems.len()
-            && old.iter().zip(&stems).all(|(a, b)| a.0 == b.0 && a.1.version == b.1.version);
-        self.listeners.stems = stems;
-        !same
     }
 }

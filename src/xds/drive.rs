@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::order::route_configuration;
+use super::order;
 use super::request::Protocol;
-use super::response::{PART, Response, parts};
+use super::response::Response;
 use super::session::Session;
 use super::subscription::{Bundle, Subscription};
-use super::{Kind, Resource, Version, View};
+use super::{Batch, Kind, View};
 
 /// How often the types are gone through at a time. Each can make another one due, once.
 const PASSES: usize = 4;
@@ -26,6 +26,9 @@ impl Session {
         if let Some(view) = View::new(newest, node, &self.lens) {
             self.subs.values_mut().for_each(|sub| sub.refresh(&view));
             self.view = Some(view);
+            for (kind, nonce, wants) in std::mem::take(&mut self.waiting) {
+                self.want(kind, nonce, &wants, now);
+            }
         }
     }
 
@@ -33,16 +36,19 @@ impl Session {
     /// snapshot or the [`deadline`](Self::deadline).
     pub fn drive(&mut self, now: Instant) -> Vec<Response> {
         let mut out = Vec::new();
+        self.driven = Some(now);
         // What was sent may let something else go; a snapshot that had to wait may be taken in.
         for _ in 0..PASSES {
             self.adopt(now);
             let Some(view) = self.view.clone() else { return out };
             for (url, removed) in std::mem::take(&mut self.strangers) {
                 let version = view.generation().to_string();
-                out.push(self.response(None, url.into(), version, Arc::default(), removed.into()));
+                let nothing = Batch::default();
+                out.push(self.response(None, url.into(), version, nothing, removed.into()));
             }
             self.subs.values_mut().for_each(|sub| sub.retry(now));
             self.order.expire(&view, now);
+            order::leave(&mut self.subs, &view);
             let mut moved = false;
             for kind in Kind::ALL {
                 moved |= self.send(kind, &view, now, &mut out);
@@ -80,9 +86,7 @@ impl Session {
             return sub.take_sotw(removals);
         }
         let routes = self.subs.get(&Kind::Routes).filter(|_| sub.kind == Kind::VirtualHost);
-        sub.take_delta(removals, &|name| {
-            routes.is_none_or(|routes| routes.delivered(route_configuration(name)))
-        })
+        sub.take_delta(removals, &|table| routes.is_none_or(|routes| routes.delivered(table)))
     }
 
     fn respond(
@@ -96,14 +100,13 @@ impl Session {
         // Virtual hosts are never split: a listener would open on a part of them, and a domain
         // that moves would be in none or in two.
         let split = self.protocol == Protocol::Delta && sub.kind != Kind::VirtualHost;
-        let limit = if split { PART } else { usize::MAX };
+        let whole = || vec![bundle.resources.clone()];
+        let parts = if split { bundle.resources.parts() } else { whole() };
         let mut removed = bundle.removed.clone();
-        for resources in parts(&bundle.resources, limit) {
+        for resources in parts {
             let version = match self.protocol {
                 Protocol::Delta => view.generation().to_string(),
-                Protocol::Sotw => {
-                    Version::combine(resources.iter().map(Resource::version)).to_string()
-                }
+                Protocol::Sotw => resources.version().to_string(),
             };
             let url = Cow::Borrowed(sub.kind.type_url());
             let removed = std::mem::take(&mut removed);
@@ -119,7 +122,7 @@ impl Session {
         kind: Option<Kind>,
         type_url: Cow<'static, str>,
         version: String,
-        resources: Arc<[Resource]>,
+        resources: Batch,
         removed: Arc<[Arc<str>]>,
     ) -> Response {
         self.nonce += 1;
@@ -129,6 +132,8 @@ impl Session {
 
     /// When [`drive`](Self::drive) has something to do although nothing was heard.
     pub fn deadline(&self, now: Instant) -> Option<Instant> {
+        // What came due since then, in the time that it took, was not seen.
+        let now = self.driven.map_or(now, |driven| driven.min(now));
         let answers = self.subs.values().filter_map(|sub| sub.flights.deadline());
         let retries = self.subs.values().filter_map(|sub| sub.retries.deadline());
         let order = self.order.deadline(&self.subs, now);

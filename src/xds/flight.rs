@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::Resource;
+use super::{Batch, Resource};
 
 /// How long a push of a type waits for the answer to the one before. Envoy answers in
 /// milliseconds, except that it accepts clusters only when they are warm.
@@ -22,7 +22,7 @@ const REMEMBERED: usize = 16;
 pub(super) struct Flight {
     nonce: u64,
     sent: Instant,
-    pub(super) resources: Arc<[Resource]>,
+    pub(super) resources: Batch,
     pub(super) removed: Arc<[Arc<str>]>,
 }
 
@@ -39,7 +39,7 @@ impl Flights {
         &mut self,
         nonce: u64,
         now: Instant,
-        resources: Arc<[Resource]>,
+        resources: Batch,
         removed: Arc<[Arc<str>]>,
     ) {
         let old = self.open.iter().filter(|f| f.expiry() <= now).count();
@@ -61,6 +61,14 @@ impl Flights {
     /// for the answers to the others would hold back everything until patience ends.
     pub(super) fn supersede(&mut self, nonce: u64) {
         self.open.retain(|flight| flight.nonce > nonce);
+    }
+
+    /// The names in all responses that wait for their answer.
+    pub(super) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
+        let all = self.open.iter();
+        all.flat_map(|flight| {
+            flight.resources.iter().map(Resource::name).chain(flight.removed.iter())
+        })
     }
 
     /// The nonce of the last response, 0 before the first.

@@ -29,6 +29,9 @@ pub enum Fault {
     /// Statement 2.
     #[error("type_url is empty: on the aggregated service every request names its type")]
     NoType,
+    /// More requests than are kept for a node that is not known yet.
+    #[error("more than {0} requests before the node is known: wait for the first response")]
+    Impatient(usize),
 }
 
 /// A response that the client refused.

@@ -1,57 +1,178 @@
-//! Requests as they stand on the wire, with the fields that this server reads and no others.
+//! Requests as they stand on the wire.
 //!
-//! An Envoy tells hundreds of its extensions in `node`; skipping what nobody asks for is much
-//! cheaper than decoding it for each of a thousand streams that reconnect at once. Field numbers
-//! are those of `envoy/service/discovery/v3/discovery.proto`.
+//! An Envoy tells hundreds of its extensions in `node`, and thousands of names and versions when it
+//! connects again. What nobody asks for is skipped, and the lists stay the bytes that came. Field
+//! numbers are those of `envoy/service/discovery/v3/discovery.proto`.
 
-use std::collections::HashMap;
+use bytes::{Buf, Bytes};
+use tonic::Status;
+use tonic::codec::{BufferSettings, DecodeBuf, Decoder};
 
-/// `envoy.config.core.v3.Node`.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub(super) struct Node {
-    #[prost(string, tag = "1")]
-    pub(super) id: String,
+use super::fields::{Fields, Malformed, inner, pair, text};
+use super::lists::Tally;
+use super::request::{Protocol, Request, Wants};
+use super::{Versions, Words};
+
+/// Reads requests of one protocol.
+pub(super) struct RequestDecoder(pub(super) Protocol);
+
+impl Decoder for RequestDecoder {
+    type Item = Request;
+    type Error = Status;
+
+    fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<Request>, Status> {
+        let message = from.copy_to_bytes(from.remaining());
+        let request = read(self.0, message);
+        request.map(Some).map_err(|error| Status::internal(error.to_string()))
+    }
+
+    /// Most requests are a nonce and no more.
+    fn buffer_settings(&self) -> BufferSettings {
+        BufferSettings::new(1024, 32 * 1024)
+    }
 }
 
-/// `google.rpc.Status`.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub(super) struct Status {
-    #[prost(int32, tag = "1")]
-    pub(super) code: i32,
-    #[prost(string, tag = "2")]
-    pub(super) message: String,
+/// The numbers of the fields that are read; 0 for one that the protocol lacks. The version of a
+/// state-of-the-world request is not among them: a refusal is never inferred from it.
+struct Tags {
+    node: u32,
+    url: u32,
+    nonce: u32,
+    error: u32,
+    names: u32,
+    unsubscribe: u32,
+    initial: u32,
 }
 
-/// `DiscoveryRequest`. The version is not read: a refusal is never inferred from it.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub(super) struct SotwRequest {
-    #[prost(message, optional, tag = "2")]
-    pub(super) node: Option<Node>,
-    #[prost(string, repeated, tag = "3")]
-    pub(super) names: Vec<String>,
-    #[prost(string, tag = "4")]
-    pub(super) type_url: String,
-    #[prost(string, tag = "5")]
-    pub(super) nonce: String,
-    #[prost(message, optional, tag = "6")]
-    pub(super) error: Option<Status>,
-}
-
+/// `DiscoveryRequest`.
+const SOTW: Tags =
+    Tags { node: 2, names: 3, url: 4, nonce: 5, error: 6, unsubscribe: 0, initial: 0 };
 /// `DeltaDiscoveryRequest`.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub(super) struct DeltaRequest {
-    #[prost(message, optional, tag = "1")]
-    pub(super) node: Option<Node>,
-    #[prost(string, tag = "2")]
-    pub(super) type_url: String,
-    #[prost(string, repeated, tag = "3")]
-    pub(super) subscribe: Vec<String>,
-    #[prost(string, repeated, tag = "4")]
-    pub(super) unsubscribe: Vec<String>,
-    #[prost(map = "string, string", tag = "5")]
-    pub(super) initial: HashMap<String, String>,
-    #[prost(string, tag = "6")]
-    pub(super) nonce: String,
-    #[prost(message, optional, tag = "7")]
-    pub(super) error: Option<Status>,
+const DELTA: Tags =
+    Tags { node: 1, url: 2, names: 3, unsubscribe: 4, initial: 5, nonce: 6, error: 7 };
+
+/// Reads a request. Of a field that must stand there once the last one counts. All strings in it are looked at here, so that the lists can be trusted later.
+pub(super) fn read(protocol: Protocol, message: Bytes) -> Result<Request, Malformed> {
+    let tags = match protocol {
+        Protocol::Sotw => SOTW,
+        Protocol::Delta => DELTA,
+    };
+    let mut request = Request::default();
+    let [mut names, mut unsubscribe, mut initial] = [Tally::default(); 3];
+    for field in Fields(&message) {
+        let (tag, value) = field?;
+        if tag == tags.names {
+            names.name(text(tag, value)?);
+        } else if tag == tags.unsubscribe {
+            unsubscribe.name(text(tag, value)?);
+        } else if tag == tags.initial {
+            let (name, version) = pair(value)?;
+            initial.held(name, version);
+        } else if tag == tags.node {
+            // Node.id is field 1.
+            request.node = Some(inner(value, 1)?.to_owned());
+        } else if tag == tags.url {
+            text(tag, value)?.clone_into(&mut request.type_url);
+        } else if tag == tags.nonce {
+            text(tag, value)?.clone_into(&mut request.nonce);
+        } else if tag == tags.error {
+            // Status.message is field 2.
+            request.error = Some(inner(value, 2)?.to_owned());
+        }
+    }
+    request.wants = match protocol {
+        Protocol::Sotw => Wants::All(Words::fields(&message, tags.names, names)),
+        Protocol::Delta => Wants::Change {
+            subscribe: Words::fields(&message, tags.names, names),
+            unsubscribe: Words::fields(&message, tags.unsubscribe, unsubscribe),
+            initial: Versions::fields(&message, tags.initial, initial),
+        },
+    };
+    Ok(request)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use envoy_types::pb::envoy::config::core::v3::Node;
+    use envoy_types::pb::envoy::service::discovery::v3::{DeltaDiscoveryRequest, DiscoveryRequest};
+    use envoy_types::pb::google::rpc::Status as Rpc;
+    use proptest::prelude::*;
+    use prost::Message;
+
+    use super::*;
+
+    fn node(id: &str) -> Option<Node> {
+        Some(Node { id: id.into(), cluster: "c".into(), ..Default::default() })
+    }
+
+    fn error(words: &str) -> Option<Rpc> {
+        Some(Rpc { code: 13, message: words.into(), ..Default::default() })
+    }
+
+    proptest! {
+        #[test]
+        fn what_a_stock_client_writes_is_read(
+            id in "[a-z/é]{0,20}",
+            names in prop::collection::vec("[a-z*é]{0,9}", 0..9),
+            others in prop::collection::vec("[a-z*]{0,9}", 0..9),
+            held in prop::collection::hash_map("[a-z]{0,9}", "[0-9a-f]{0,16}", 0..9),
+            refused in prop::option::of("[a-z ]{0,9}"),
+        ) {
+            let sotw = DiscoveryRequest {
+                version_info: "7".into(),
+                node: node(&id),
+                resource_names: names.clone(),
+                type_url: "url".into(),
+                response_nonce: "5".into(),
+                error_detail: refused.as_deref().and_then(error),
+                ..Default::default()
+            };
+            let got = read(Protocol::Sotw, sotw.encode_to_vec().into()).unwrap();
+            prop_assert_eq!(got.wants, Wants::All(names.iter().collect()));
+            prop_assert_eq!(got.node, Some(id.clone()));
+            prop_assert_eq!((&*got.type_url, &*got.nonce, got.error), ("url", "5", refused.clone()));
+            let delta = DeltaDiscoveryRequest {
+                node: node(&id),
+                type_url: "url".into(),
+                resource_names_subscribe: names.clone(),
+                resource_names_unsubscribe: others.clone(),
+                initial_resource_versions: held.clone(),
+                response_nonce: "5".into(),
+                error_detail: refused.as_deref().and_then(error),
+                ..Default::default()
+            };
+            let got = read(Protocol::Delta, delta.encode_to_vec().into()).unwrap();
+            let Wants::Change { subscribe, unsubscribe, initial } = got.wants else { panic!() };
+            prop_assert_eq!(subscribe, names.iter().collect());
+            prop_assert_eq!(unsubscribe, others.iter().collect());
+            let initial = initial.iter().map(|(n, v)| (n.to_owned(), v.to_owned())).collect();
+            prop_assert_eq!(held, initial);
+            prop_assert_eq!(got.node, Some(id));
+            prop_assert_eq!((&*got.type_url, &*got.nonce, got.error), ("url", "5", refused));
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            for protocol in [Protocol::Sotw, Protocol::Delta] {
+                let ours = read(protocol, bytes.clone().into());
+                let stock = match protocol {
+                    Protocol::Sotw => DiscoveryRequest::decode(&*bytes).is_ok(),
+                    Protocol::Delta => DeltaDiscoveryRequest::decode(&*bytes).is_ok(),
+                };
+                // Fields that are not read may be anything.
+                prop_assert!(!stock || ours.is_ok(), "{ours:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_request_is_refused() {
+        let read = |bytes: &[u8]| read(Protocol::Delta, Bytes::copy_from_slice(bytes)).unwrap_err();
+        assert_eq!(read(&[0x1a, 2, b'a']), Malformed::Short(3));
+        assert_eq!(read(&[0x1a, 1, 0xff]), Malformed::Text(3));
+        assert_eq!(read(&[0x2a, 3, 0x0a, 1, 0xff]), Malformed::Text(1));
+        assert!(matches!(read(&[0xff]), Malformed::Wire(_)));
+    }
 }

@@ -6,17 +6,26 @@
 //! The [`Store`] holds the snapshot; a [`Session`] is one stream as a state machine, which decides
 //! from requests, snapshots and time what is sent next; the [`Server`] does the reading and writing.
 
+mod batch;
+mod beside;
 mod canary;
+mod clients;
 mod delta;
+mod digest;
 mod drive;
 mod encode;
+mod fields;
 mod flight;
 mod heard;
 mod kind;
+mod listing;
+mod lists;
 mod message;
 mod metrics;
+mod names;
 mod order;
 mod owed;
+mod recent;
 mod request;
 mod resource;
 mod response;
@@ -25,6 +34,7 @@ mod rope;
 mod server;
 mod service;
 mod session;
+mod sizes;
 mod snapshot;
 mod socket;
 mod sotw;
@@ -35,11 +45,17 @@ mod subscription;
 mod table;
 #[cfg(test)]
 mod tests;
+mod trailers;
 mod view;
+mod words;
 
+pub use batch::Batch;
+pub use beside::Answer;
 pub use canary::{CanarySettings, Fate, Grounds};
+pub use clients::{Clients, Config, Delivery, KindReport, Progress, Refused, Report, Sent};
 pub use heard::{Admit, Fault, Heard, OnRefusal, Refusal};
 pub use kind::Kind;
+pub use lists::{Versions, Words};
 pub use request::{Protocol, Request, Wants};
 pub use resource::{Composed, Entry, Lens, Resource, Stem, Version};
 pub use response::Response;
@@ -47,9 +63,10 @@ pub use rope::{Rope, field};
 pub use server::{ListenError, Listener, Server};
 pub use service::{Service, Shared};
 pub use session::{Session, Standing};
+pub use sizes::Size;
 pub use snapshot::{Group, NodeSpec, Own, Snapshot};
 pub use socket::{Socket, SocketError};
-pub use stats::{PerKind, Stats};
+pub use stats::{Latency, PerKind, Pushes, Reason, Stats};
 pub use store::{OnFate, Store};
 pub use table::Table;
 pub use view::{Layer, View};

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::owed::Why;
 use super::session::Subscriptions;
 use super::subscription::{Bundle, Subscription};
-use super::{Kind, Resource, View};
+use super::{Batch, Kind, Resource, View};
 
 /// How long what may name a new cluster waits until the client asked for its endpoints. An Envoy
 /// asks at once; a client that never does must not wait for ever.
@@ -34,7 +35,7 @@ pub(super) struct Order {
     /// Whether any of them is there to be asked for.
     waiting: bool,
     /// Clusters that were sent before endpoints were subscribed to.
-    early: Vec<Arc<[Resource]>>,
+    early: Vec<Batch>,
     /// Since when something of the later types is held back.
     held: Option<Instant>,
 }
@@ -74,6 +75,7 @@ impl Order {
     ) {
         match kind {
             Kind::Cluster => self.clusters(bundle, subs, view, now),
+            Kind::Endpoints if self.wanting.is_empty() => {}
             Kind::Endpoints => {
                 bundle.resources.iter().map(Resource::name).for_each(|name| {
                     self.wanting.remove(name);
@@ -95,13 +97,7 @@ impl Order {
             self.early.push(sent.news.clone());
             return;
         };
-        for name in sent.news.iter().filter_map(Resource::needs) {
-            if endpoints.covers(name) {
-                endpoints.ask(name.clone(), endpoints.has(name));
-            } else {
-                self.wanting.insert(name.clone(), now + ENDPOINTS);
-            }
-        }
+        self.follow(&sent.news, endpoints, now);
         self.expire(view, now);
     }
 
@@ -111,12 +107,21 @@ impl Order {
         let Some(endpoints) = subs.get_mut(&Kind::Endpoints) else { return };
         self.wanting.retain(|name, _| !endpoints.covers(name));
         for sent in std::mem::take(&mut self.early) {
-            for name in sent.iter().filter_map(Resource::needs) {
-                if endpoints.covers(name) {
-                    endpoints.ask(name.clone(), endpoints.has(name));
-                } else {
-                    self.wanting.insert(name.clone(), now + ENDPOINTS);
-                }
+            self.follow(&sent, endpoints, now);
+        }
+    }
+
+    /// The load assignments of clusters that were sent are due.
+    fn follow(&mut self, clusters: &Batch, endpoints: &mut Subscription, now: Instant) {
+        if endpoints.blank && endpoints.wanted() == clusters.needs() {
+            // They are owed already, and nothing else is.
+            return;
+        }
+        for name in clusters.iter().filter_map(Resource::needs) {
+            if endpoints.covers(name) {
+                endpoints.ask(name.clone(), endpoints.has(name));
+            } else {
+                self.wanting.insert(name.clone(), now + ENDPOINTS);
             }
         }
     }
@@ -163,6 +168,25 @@ fn routes(sent: &Bundle, subs: &mut Subscriptions, view: &View) {
             hosts.ask(name, has);
         }
     }
+}
+
+/// Lets virtual hosts whose route configuration is gone wait while the client names it: what used
+/// it there is replaced by what is not warm yet, or drains, and an Envoy that loses them answers
+/// 404 meanwhile. It has no use for the removal of the configuration itself.
+pub(super) fn leave(subs: &mut Subscriptions, view: &View) {
+    let Some(mut hosts) = subs.remove(&Kind::VirtualHost) else { return };
+    if let Some(routes) = subs.get(&Kind::Routes) {
+        for (name, owed) in &mut hosts.owed {
+            if !(owed.removal() || owed.why == Why::Leaving) {
+                continue;
+            }
+            let table = route_configuration(name);
+            let gone = owed.now.is_none() && view.version(Kind::Routes, table).is_none();
+            let waits = gone && routes.named.contains(table, Kind::Routes, &routes.view);
+            owed.why = if waits { Why::Leaving } else { Why::Differs };
+        }
+    }
+    subs.insert(Kind::VirtualHost, hosts);
 }
 
 /// The route configuration of a virtual host: everything before the last slash of its name.

@@ -25,6 +25,9 @@ pub(super) enum Why {
     Refused,
     /// A virtual host whose route configuration is not there yet: Envoy would drop it.
     Parked,
+    /// A virtual host that is gone along with its route configuration, which the client goes on
+    /// naming: it goes once nothing there uses that configuration any more.
+    Leaving,
 }
 
 /// An entry of the list of differences between client and view.
@@ -44,7 +47,7 @@ impl Owed {
             (Has::Version(has), Some(now)) => *has == now.version(),
             _ => false,
         };
-        matches!(self.why, Why::Differs | Why::Parked) && same
+        matches!(self.why, Why::Differs | Why::Parked | Why::Leaving) && same
     }
 
     /// Whether it takes something away that the client did not just ask for.
@@ -58,7 +61,7 @@ impl Owed {
         match self.why {
             Why::Asked => removals || kind != Kind::Endpoints || self.now.is_some(),
             Why::Differs => removals || !self.removal(),
-            Why::Refused | Why::Parked => false,
+            Why::Refused | Why::Parked | Why::Leaving => false,
         }
     }
 

@@ -1,6 +1,6 @@
 //! A request of either protocol in the form that the state machine reads.
 
-use super::message::{DeltaRequest, SotwRequest};
+use super::{Versions, Words};
 
 /// The two protocols that a stream may speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -40,48 +40,20 @@ pub struct Request {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wants {
     /// State of the world: all names.
-    All(Vec<String>),
+    All(Words),
     /// Delta: what changes.
     Change {
         /// Names that are wanted from now on.
-        subscribe: Vec<String>,
+        subscribe: Words,
         /// Names that are not wanted any more.
-        unsubscribe: Vec<String>,
+        unsubscribe: Words,
         /// What the client has from an earlier stream, name and version.
-        initial: Vec<(String, String)>,
+        initial: Versions,
     },
 }
 
 impl Default for Wants {
     fn default() -> Self {
-        Self::All(Vec::new())
-    }
-}
-
-impl From<SotwRequest> for Request {
-    fn from(request: SotwRequest) -> Self {
-        Self {
-            node: request.node.map(|node| node.id),
-            type_url: request.type_url,
-            nonce: request.nonce,
-            error: request.error.map(|error| error.message),
-            wants: Wants::All(request.names),
-        }
-    }
-}
-
-impl From<DeltaRequest> for Request {
-    fn from(request: DeltaRequest) -> Self {
-        Self {
-            node: request.node.map(|node| node.id),
-            type_url: request.type_url,
-            nonce: request.nonce,
-            error: request.error.map(|error| error.message),
-            wants: Wants::Change {
-                subscribe: request.subscribe,
-                unsubscribe: request.unsubscribe,
-                initial: request.initial.into_iter().collect(),
-            },
-        }
+        Self::All(Words::default())
     }
 }

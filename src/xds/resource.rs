@@ -42,10 +42,22 @@ impl Version {
         Self::combine([Self(xxh3_64(head)), stem.version])
     }
 
+    /// The hash itself.
+    pub(super) fn number(self) -> u64 {
+        self.0
+    }
+
     /// Reads what `Display` wrote: sixteen hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
-        let plain = text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit());
-        plain.then(|| u64::from_str_radix(text, 16).ok().map(Self)).flatten()
+        let digit = |byte: u8| match byte {
+            b'0'..=b'9' => Some(byte - b'0'),
+            b'a'..=b'f' => Some(byte - b'a' + 10),
+            _ => None,
+        };
+        let digits: &[u8; 16] = text.as_bytes().try_into().ok()?;
+        let number =
+            digits.iter().try_fold(0, |sum, byte| Some(sum << 4 | u64::from(digit(*byte)?)));
+        number.map(Self)
     }
 }
 

@@ -8,12 +8,16 @@ use std::time::Duration;
 
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use prometheus_client::registry::Registry;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::beside::{Answer, Beside};
+use super::clients::Clients;
 use super::heard::{Admit, Refusal};
+use super::metrics::Counters;
 use super::service::{Service, Shared};
 use super::socket::{Socket, SocketError};
 use super::stats::{Open, Stats};
@@ -107,6 +111,8 @@ impl Server {
             stats: Arc::default(),
             store: store.clone(),
             stop: CancellationToken::new(),
+            clients: Arc::default(),
+            beside: Beside::default(),
         };
         Self { shared: Arc::new(shared), tracker: TaskTracker::new() }
     }
@@ -119,9 +125,28 @@ impl Server {
         self
     }
 
+    /// Has requests for other services than the discovery services answered by `answer`.
+    #[must_use]
+    pub fn beside(mut self, answer: Answer) -> Self {
+        Arc::make_mut(&mut self.shared).beside = Beside::new(answer);
+        self
+    }
+
+    /// The streams that are open.
+    pub fn clients(&self) -> Arc<Clients> {
+        self.shared.clients.clone()
+    }
+
     /// The counters.
     pub fn stats(&self) -> Arc<Stats> {
         self.shared.stats.clone()
+    }
+
+    /// Adds the counters to a registry, which reads them when it is read.
+    pub fn register(&self, registry: &mut Registry) {
+        let Shared { stats, clients, store, .. } = &*self.shared;
+        let (stats, clients) = (stats.clone(), clients.clone());
+        Counters { stats, clients, snapshots: store.subscribe() }.register(registry);
     }
 
     /// Serves until `shutdown` is done; then takes no more connections, ends the streams with

@@ -7,15 +7,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use futures::future::{BoxFuture, Either};
 use http::{HeaderValue, Method as HttpMethod, StatusCode, header::CONTENT_TYPE};
 use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
-use tonic::codec::BufferSettings;
 use tonic::{Status, Streaming};
-use tonic_prost::ProstDecoder;
 
+use super::beside::Beside;
+use super::clients::Clients;
 use super::heard::{Admit, OnRefusal};
-use super::message::{DeltaRequest, SotwRequest};
+use super::message::RequestDecoder;
 use super::request::{Protocol, Request};
 use super::session::Session;
 use super::stats::{Open, Stats};
@@ -41,6 +42,10 @@ pub struct Shared {
     pub store: Store,
     /// Ends all streams.
     pub stop: CancellationToken,
+    /// The streams that are open.
+    pub clients: Arc<Clients>,
+    /// Other services on the same addresses.
+    pub(super) beside: Beside,
 }
 
 /// All discovery services, for one connection.
@@ -57,48 +62,43 @@ impl Service {
     }
 
     /// Answers a request; the answer begins at once and goes on as long as the stream.
-    fn answer<B>(&self, request: http::Request<B>) -> http::Response<Body>
+    fn answer<B>(&self, request: http::Request<B>) -> Answered
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let grpc = request.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
         if !grpc.is_some_and(|value| value.starts_with(b"application/grpc")) {
-            return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE);
+            return at_once(plain(StatusCode::UNSUPPORTED_MEDIA_TYPE));
         }
         if request.method() != HttpMethod::POST {
-            return plain(StatusCode::METHOD_NOT_ALLOWED);
+            return at_once(plain(StatusCode::METHOD_NOT_ALLOWED));
         }
         let encoding = request.headers().get("grpc-encoding").map(HeaderValue::as_bytes);
         if encoding.is_some_and(|encoding| encoding != b"identity") {
             let status = Status::unimplemented("requests must not be compressed");
-            return status.into_http();
+            return at_once(status.into_http());
         }
         let Some((protocol, only)) = method(request.uri().path()) else {
-            let path = request.uri().path();
-            return Status::unimplemented(format!("no such method: {path}")).into_http();
+            let request = request.map(Body::new);
+            return Either::Right(self.shared.beside.call(request, self.shared.stop.clone()));
         };
         let session = Session::new(protocol, only, self.shared.admit.clone());
-        let body = match protocol {
-            Protocol::Sotw => self.live::<SotwRequest, B>(session, request.into_body()).body(),
-            Protocol::Delta => self.live::<DeltaRequest, B>(session, request.into_body()).body(),
-        };
+        let body = self.live(session, protocol, request.into_body()).body();
         let mut response = http::Response::new(body);
         let grpc = HeaderValue::from_static("application/grpc");
         response.headers_mut().insert(CONTENT_TYPE, grpc);
-        response
+        at_once(response)
     }
 
-    fn live<R, B>(&self, session: Session, body: B) -> Live<R>
+    fn live<B>(&self, session: Session, protocol: Protocol, body: B) -> Live<Request>
     where
-        R: prost::Message + Default + Into<Request> + 'static,
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        // Most requests are a nonce and no more.
-        let decoder = ProstDecoder::<R>::new(BufferSettings::new(1024, 32 * 1024));
+        let decoder = RequestDecoder(protocol);
         Live {
-            session,
+            place: self.shared.clients.enter(session, self.peer.clone()),
             requests: Streaming::new_request(decoder, body, None, Some(LARGEST_REQUEST)),
             store: self.shared.store.clone(),
             snapshots: self.shared.store.subscribe(),
@@ -107,10 +107,11 @@ impl Service {
             stats: self.shared.stats.clone(),
             on_refusal: self.shared.on_refusal.clone(),
             control_plane: self.shared.control_plane.clone(),
-            peer: self.peer.clone(),
             out: VecDeque::new(),
+            leaving: false,
             ended: false,
             standing: None,
+            asked: false,
             _open: Open::stream(&self.shared.stats),
         }
     }
@@ -123,15 +124,25 @@ where
 {
     type Response = http::Response<Body>;
     type Error = Infallible;
-    type Future = Ready<Result<Self::Response, Infallible>>;
+    type Future = Answered;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: http::Request<B>) -> Self::Future {
-        ready(Ok(self.answer(request)))
+        self.answer(request)
     }
+}
+
+/// An answer that is there at once, as that of every stream is, or one of another service.
+type Answered = Either<
+    Ready<Result<http::Response<Body>, Infallible>>,
+    BoxFuture<'static, Result<http::Response<Body>, Infallible>>,
+>;
+
+fn at_once(response: http::Response<Body>) -> Answered {
+    Either::Left(ready(Ok(response)))
 }
 
 fn plain(status: StatusCode) -> http::Response<Body> {

@@ -20,6 +20,9 @@ pub(super) type Subscriptions = BTreeMap<Kind, Subscription>;
 const STRANGERS: usize = 16;
 /// How many names of such a type are remembered.
 const STRANGE_NAMES: usize = 4096;
+/// How many requests are kept while the node has no view. A client that hears nothing has its first
+/// ones to say, and little more.
+const WAITING: usize = 64;
 
 /// How a node stands with the newest snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +48,11 @@ pub struct Session {
     pub(super) subs: Subscriptions,
     pub(super) order: Order,
     pub(super) nonce: u64,
+    /// The moment for which it was last decided what to send.
+    pub(super) driven: Option<Instant>,
     pub(super) strangers: BTreeMap<String, Vec<Arc<str>>>,
+    /// What was asked for before the node had a view.
+    pub(super) waiting: Vec<(Kind, Nonce, Wants)>,
 }
 
 impl Session {
@@ -62,7 +69,9 @@ impl Session {
             subs: BTreeMap::new(),
             order: Order::default(),
             nonce: 0,
+            driven: None,
             strangers: BTreeMap::new(),
+            waiting: Vec::new(),
         }
     }
 
@@ -74,6 +83,11 @@ impl Session {
     /// Whether the node has a view: one without waits, in silence.
     pub fn served(&self) -> bool {
         self.view.is_some()
+    }
+
+    /// How many names the client has subscribed to, of all types together.
+    pub fn names(&self) -> usize {
+        self.subs.values().map(|sub| sub.named.len()).sum()
     }
 
     /// How the node stands with the newest snapshot; `None` before there is one, or a node.
@@ -124,8 +138,15 @@ impl Session {
             return Ok(Heard::Unknown);
         };
         self.adopt(now);
-        let first = !self.subs.contains_key(&kind);
         let nonce = Nonce::parse(&request.nonce);
+        if self.view.is_none() {
+            if self.waiting.len() >= WAITING {
+                return Err(Fault::Impatient(WAITING));
+            }
+            self.waiting.push((kind, nonce, request.wants));
+            return Ok(Heard::Fine);
+        }
+        let first = !self.subs.contains_key(&kind);
         let heard = match request.error {
             Some(words) if !first => self.refused(nonce, words, now),
             _ => {
@@ -133,24 +154,39 @@ impl Session {
                 Heard::Fine
             }
         };
-        match request.wants {
-            Wants::All(names) => self.want_all(kind, nonce, &names),
-            Wants::Change { subscribe, unsubscribe, initial } => {
-                if let Some(sub) = self.subs.get_mut(&kind) {
-                    sub.change_delta(&subscribe, &unsubscribe);
-                } else {
-                    if !initial.is_empty() && self.only.is_none() {
-                        self.order.resumed.get_or_insert(now);
-                    }
-                    let sub = Subscription::first_delta(kind, &subscribe, &unsubscribe, initial);
-                    self.subscribe(sub);
+        self.want(kind, nonce, &request.wants, now);
+        Ok(heard)
+    }
+
+    /// Takes in what is wanted, the first time or later.
+    pub(super) fn want(&mut self, kind: Kind, nonce: Nonce, wants: &Wants, now: Instant) {
+        let Some(view) = &self.view else { return };
+        match (self.subs.get_mut(&kind), wants) {
+            (None, Wants::All(names)) => {
+                self.subs.insert(kind, Subscription::first_sotw(kind, view, names));
+            }
+            (Some(sub), Wants::All(names)) => {
+                // A nonce of another stream, or of another type, or of a response that was
+                // overtaken: the request is stale (statement 7).
+                let last = sub.flights.last();
+                if last == 0 || nonce == Nonce::None || nonce == Nonce::Of(last) {
+                    sub.name_sotw(names);
                 }
+            }
+            (None, Wants::Change { subscribe, unsubscribe, initial }) => {
+                if !initial.is_empty() && self.only.is_none() {
+                    self.order.resumed.get_or_insert(now);
+                }
+                let sub = Subscription::first_delta(kind, view, subscribe, unsubscribe, initial);
+                self.subs.insert(kind, sub);
+            }
+            (Some(sub), Wants::Change { subscribe, unsubscribe, .. }) => {
+                sub.change_delta(subscribe, unsubscribe);
             }
         }
         if kind == Kind::Endpoints {
             self.order.endpoints_asked(&mut self.subs, now);
         }
-        Ok(heard)
     }
 
     fn identify(&mut self, node: Option<String>) -> Result<(), Fault> {
@@ -173,7 +209,7 @@ impl Session {
         let known = self.strangers.contains_key(&url) || self.strangers.len() < STRANGERS;
         let Wants::Change { subscribe, .. } = wants else { return };
         let names: Vec<Arc<str>> =
-            subscribe.iter().filter(|name| *name != "*").map(|name| name.as_str().into()).collect();
+            subscribe.iter().filter(|name| *name != "*").map(Into::into).collect();
         if known && !names.is_empty() {
             let all = self.strangers.entry(url).or_default();
             // The first of too many: a client that waits must not fill the memory meanwhile.
@@ -217,32 +253,5 @@ impl Session {
             sub.retry_later(&flight, &names, &view, now);
         }
         Heard::Refused(Refusal { kind, words, names, repeated })
-    }
-
-    fn want_all(&mut self, kind: Kind, nonce: Nonce, names: &[String]) {
-        match self.subs.get_mut(&kind) {
-            None => {
-                let mut sub = Subscription::new(kind, Protocol::Sotw);
-                sub.name_sotw(names, true);
-                self.subscribe(sub);
-            }
-            // A nonce of another stream, or of another type, or of a response that was overtaken:
-            // the request is stale (statement 7).
-            Some(sub) => match nonce {
-                Nonce::None => sub.name_sotw(names, false),
-                Nonce::Of(nonce) if nonce == sub.flights.last() => sub.name_sotw(names, false),
-                Nonce::Of(_) | Nonce::Foreign if sub.flights.last() == 0 => {
-                    sub.name_sotw(names, false);
-                }
-                Nonce::Of(_) | Nonce::Foreign => {}
-            },
-        }
-    }
-
-    fn subscribe(&mut self, mut sub: Subscription) {
-        if let Some(view) = &self.view {
-            sub.refresh(view);
-        }
-        self.subs.insert(sub.kind, sub);
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::listing::Listings;
 use super::{Kind, Layer, Lens, Stem};
 
 /// A resource of one node alone: a head of its own before a stem that others share.
@@ -36,15 +37,17 @@ pub struct NodeSpec {
 }
 
 /// The tables that a group of nodes sees: by type, the first layer that has a name counts.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Group {
     layers: BTreeMap<Kind, Vec<Layer>>,
+    listings: BTreeMap<Kind, Listings>,
 }
 
 impl Group {
     /// A group of layers by type.
     pub fn new(layers: BTreeMap<Kind, Vec<Layer>>) -> Self {
-        Self { layers }
+        let listings = layers.keys().map(|kind| (*kind, Listings::default())).collect();
+        Self { layers, listings }
     }
 
     /// All that some groups see, side by side: of each type the layers of one group after those of
@@ -61,12 +64,17 @@ impl Group {
                 }
             }
         }
-        Self { layers: union }
+        Self::new(union)
     }
 
     /// The layers of a type.
     pub fn layers(&self, kind: Kind) -> &[Layer] {
         self.layers.get(&kind).map_or(&[], Vec::as_slice)
+    }
+
+    /// What is known of a type as the group sees it.
+    pub(super) fn listings(&self, kind: Kind) -> Option<&Listings> {
+        self.listings.get(&kind)
     }
 }
 

@@ -1,36 +1,64 @@
 //! The state-of-the-world protocol: requests say all that is wanted.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::Resource;
+use super::names::Names;
 use super::owed::{Has, Owed, Why};
+use super::request::Protocol;
 use super::subscription::{Bundle, Subscription, Wildcard};
+use super::{Batch, Kind, Resource, View, Words};
 
 impl Subscription {
-    /// The names of a request, the first or a later one, that is not stale.
-    pub(super) fn name_sotw(&mut self, names: &[String], first: bool) {
-        let star = names.iter().any(|name| name == "*");
-        let legacy = names.is_empty() && self.kind.wildcard_by_default();
+    /// The first request for a type.
+    pub(super) fn first_sotw(kind: Kind, view: &View, words: &Words) -> Self {
+        let mut this = Self::new(kind, Protocol::Sotw, view);
+        this.wildcard = match () {
+            () if words.star() => Wildcard::Explicit,
+            () if words.is_empty() && kind.wildcard_by_default() => Wildcard::Legacy,
+            () => Wildcard::No,
+        };
+        this.named = Names::read(words, kind, view);
+        let wild = this.wildcard != Wildcard::No;
+        this.blank = wild || !this.named.is_empty(kind, view);
+        // Where a response holds the whole state, absence is an answer, and asked for.
+        this.answer = wild || kind.whole_state() && this.blank;
+        this
+    }
+
+    /// The names of a later request that is not stale.
+    pub(super) fn name_sotw(&mut self, words: &Words) {
         let wildcard = match self.wildcard {
-            _ if star => Wildcard::Explicit,
-            Wildcard::Legacy if names.is_empty() => Wildcard::Legacy,
-            _ if first && legacy => Wildcard::Legacy,
+            _ if words.star() => Wildcard::Explicit,
+            Wildcard::Legacy if words.is_empty() => Wildcard::Legacy,
             _ => Wildcard::No,
         };
-        let plain = names.iter().filter(|name| *name != "*");
-        let wanted: HashSet<Arc<str>> = plain.map(|name| self.share(name)).collect();
-        // What is dropped is forgotten, so that subscribing again sends again (statement 8).
-        let before = std::mem::take(&mut self.named);
-        for name in before.iter().filter(|name| !wanted.contains(*name)) {
-            if wildcard == Wildcard::No {
-                self.owed.remove(name);
-                self.kept.remove(name);
+        let (kind, view) = (self.kind, &self.view);
+        let digest = words.digest();
+        // An acknowledgement repeats the names. An Envoy that learns of a cluster adds its
+        // assignment, and then names all there are.
+        let same = digest == self.named.digest(kind, view);
+        let added = if same && wildcard == self.wildcard {
+            return;
+        } else if same {
+            BTreeSet::new()
+        } else if wildcard == self.wildcard && Some(digest) == self.named.completed(kind, view) {
+            self.named.complete()
+        } else {
+            let after = Names::read(words, kind, view);
+            let before = std::mem::replace(&mut self.named, after).all(kind, view);
+            let mut added = self.named.all(kind, view);
+            // What is dropped is forgotten, so that subscribing again sends again (statement 8).
+            for name in before {
+                if !added.remove(&name) && wildcard == Wildcard::No {
+                    self.owed.remove(&name);
+                    self.kept.remove(&name);
+                }
             }
-        }
-        let added = wanted.iter().filter(|name| !before.contains(*name));
-        let added: Vec<_> = added.map(|name| (name.clone(), self.has_if_covered(name))).collect();
-        self.named = wanted;
+            added
+        };
+        let added: Vec<_> =
+            added.into_iter().map(|name| (self.has_if_covered(&name), name)).collect();
         match (self.wildcard, wildcard) {
             (Wildcard::No, Wildcard::No) => {}
             (_, Wildcard::No) => self.end_wildcard(),
@@ -42,7 +70,7 @@ impl Subscription {
         }
         // Where a response holds the whole state, absence is an answer, and asked for.
         self.answer |= self.kind.whole_state() && !added.is_empty();
-        for (name, has) in added {
+        for (has, name) in added {
             self.ask(name, has);
         }
     }
@@ -62,54 +90,46 @@ impl Subscription {
         if !due && !self.blank && !self.answer {
             return None;
         }
-        let view = self.view.as_ref()?;
-        let mut resources = if self.wildcard == Wildcard::No {
-            let mut named: Vec<_> = self.named.iter().collect();
-            named.sort();
-            named.into_iter().filter_map(|name| view.get(self.kind, name)).collect()
+        let mut resources = self.covered();
+        let news: Batch = if self.blank {
+            resources.clone()
         } else {
-            view.all(self.kind)
-        };
-        let news: Arc<[Resource]> = if self.blank {
-            resources.clone().into()
-        } else {
-            self.owed.values().filter_map(|owed| owed.now.clone()).collect()
+            self.owed.values().filter_map(|owed| owed.now.clone()).collect::<Vec<_>>().into()
         };
         if removals {
             self.kept.clear();
         }
-        resources.extend(self.kept.values().cloned());
+        if !self.kept.is_empty() {
+            let all = resources.iter().chain(self.kept.values());
+            resources = all.cloned().collect::<Vec<_>>().into();
+        }
         self.owed.retain(|_, owed| owed.removal() && !removals);
         self.blank = false;
         self.answer = false;
-        Some(Bundle {
-            resources: resources.into(),
-            news,
-            removed: Arc::default(),
-            joined: Vec::new(),
-        })
+        Some(Bundle { resources, news, removed: Arc::default(), joined: Vec::new() })
     }
 
     /// What changed, as absence deletes nothing.
     fn take_changed(&mut self) -> Option<Bundle> {
-        let mut resources: Vec<Resource> = Vec::new();
-        if std::mem::take(&mut self.blank) {
-            resources = self.view.as_ref()?.all(self.kind);
+        let resources = if std::mem::take(&mut self.blank) {
             self.owed.clear();
-        }
-        let changed = self.owed.values().any(Owed::changed);
-        self.owed.retain(|_, owed| {
-            if owed.why == Why::Refused && !changed {
-                return true;
-            }
-            resources.extend(owed.now.clone());
-            false
-        });
+            self.covered()
+        } else {
+            let mut resources: Vec<Resource> = Vec::new();
+            let changed = self.owed.values().any(Owed::changed);
+            self.owed.retain(|_, owed| {
+                if owed.why == Why::Refused && !changed {
+                    return true;
+                }
+                resources.extend(owed.now.clone());
+                false
+            });
+            resources.into()
+        };
         if resources.is_empty() && !std::mem::take(&mut self.answer) {
             return None;
         }
         self.answer = false;
-        let resources: Arc<[Resource]> = resources.into();
         Some(Bundle {
             news: resources.clone(),
             resources,

@@ -8,6 +8,7 @@ use std::time::Instant;
 use tokio::sync::{Notify, watch};
 
 use super::canary::{CanarySettings, Fate, Said, Seat, Trials};
+use super::recent::Recent;
 use super::{Refusal, Snapshot};
 
 /// Hears what becomes of snapshots. It must not wait.
@@ -26,6 +27,7 @@ pub(super) struct Shelf {
     /// What all streams are served.
     current: watch::Sender<Option<Arc<Snapshot>>>,
     canary: Option<Canary>,
+    recent: Recent,
 }
 
 /// What it takes to try a snapshot on a few streams first.
@@ -43,7 +45,7 @@ struct Hall {
 
 impl Default for Shelf {
     fn default() -> Self {
-        Self { current: watch::Sender::new(None), canary: None }
+        Self { current: watch::Sender::new(None), canary: None, recent: Recent::default() }
     }
 }
 
@@ -66,6 +68,13 @@ impl Store {
     /// Replaces the snapshot. The writer sees to it that generations rise; it never waits for a
     /// stream.
     pub fn publish(&self, snapshot: Arc<Snapshot>) {
+        self.publish_since(snapshot, Instant::now());
+    }
+
+    /// The same with the moment at which the oldest change came that the snapshot brings, from
+    /// which is measured how long proxies wait for it.
+    pub fn publish_since(&self, snapshot: Arc<Snapshot>, since: Instant) {
+        self.0.recent.note(snapshot.generation, since);
         match &self.0.canary {
             None => {
                 self.0.current.send_replace(Some(snapshot));
@@ -74,6 +83,12 @@ impl Store {
                 self.0.act(canary, |trials| trials.published(snapshot, Instant::now()));
             }
         }
+    }
+
+    /// When the oldest of the changes came that are in `generation` and not in an `older` one;
+    /// `None` where that is not remembered.
+    pub(super) fn since(&self, older: u64, generation: u64) -> Option<Instant> {
+        self.0.recent.since(older, generation)
     }
 
     /// The snapshot that is served to all now.

@@ -10,30 +10,35 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
 use futures::FutureExt;
-use http::{HeaderMap, HeaderValue};
 use http_body::Frame;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tonic::{Status, Streaming};
 
 use super::canary::Seat;
-use super::encode::Encoder;
-use super::heard::{Fault, Heard, OnRefusal, Refusal};
+use super::clients::{Place, Sent, State, beginning};
+use super::encode::{Encoder, next_of};
+use super::heard::{Fault, Heard, OnRefusal};
 use super::request::Request;
-use super::session::{Session, Standing};
-use super::stats::{Open, Stats};
-use super::{Snapshot, Store};
+use super::session::Standing;
+use super::stats::{Open, Reason, Stats};
+use super::trailers::trailers;
+use super::{Response, Snapshot, Store, words};
 
 /// How many requests are read before they are answered, where as many came at once.
 const BATCH: usize = 64;
 
+/// How many bytes of a refusal's words are read.
+const WORDS: usize = 64 << 10;
+
 /// A stream of either protocol.
 pub(super) struct Live<R> {
-    pub(super) session: Session,
+    /// Its state, which others may look at while nothing is being decided.
+    pub(super) place: Place,
     pub(super) requests: Streaming<R>,
     pub(super) store: Store,
     pub(super) snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
@@ -43,9 +48,12 @@ pub(super) struct Live<R> {
     pub(super) stats: Arc<Stats>,
     pub(super) on_refusal: OnRefusal,
     pub(super) control_plane: Arc<str>,
-    pub(super) peer: Arc<str>,
     pub(super) out: VecDeque<Encoder>,
+    /// The client has said all that it will: what it asked for is sent, and no more.
+    pub(super) leaving: bool,
     pub(super) ended: bool,
+    /// Whether the client asked for something since the last decision.
+    pub(super) asked: bool,
     /// What was last said of the node.
     pub(super) standing: Option<Standing>,
     pub(super) _open: Open,
@@ -64,12 +72,8 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
     /// The next frame; `None` after the trailers.
     async fn frame(&mut self) -> Option<Frame<Bytes>> {
         loop {
-            if let Some(bytes) = self.out.front_mut().map(Encoder::next) {
-                if let Some(bytes) = bytes {
-                    return Some(Frame::data(bytes));
-                }
-                self.out.pop_front();
-                continue;
+            if let Some(bytes) = next_of(&mut self.out) {
+                return Some(Frame::data(bytes));
             }
             if self.ended {
                 return None;
@@ -79,6 +83,9 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
                 Ok(false) => {}
                 Err(status) => return Some(self.end(&status)),
             }
+            if self.leaving {
+                return Some(self.end(&Status::ok("")));
+            }
             if let Err(status) = self.hear().await {
                 return Some(self.end(&status));
             }
@@ -87,17 +94,39 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
 
     /// Asks the state machine what to send; whether it was anything.
     fn decide(&mut self) -> Result<bool, Status> {
-        for response in self.session.drive(Instant::now()) {
+        let now = Instant::now();
+        let mut state = self.place.lock();
+        let before = state.session.generation();
+        let responses = state.session.drive(now);
+        let after = state.session.generation();
+        // Only to another snapshot than the first does a change lead.
+        let since = match (before, after) {
+            (Some(before), Some(after)) if before < after && !responses.is_empty() => {
+                self.store.since(before, after)
+            }
+            _ => None,
+        };
+        let asked = std::mem::take(&mut self.asked);
+        let why = match (before == after, asked) {
+            (false, _) => Reason::Change,
+            (true, true) => Reason::Asked,
+            (true, false) => Reason::Held,
+        };
+        for response in responses {
             let encoder = Encoder::new(&response, &self.control_plane).ok_or_else(|| {
                 let kind = response.type_url.as_ref();
                 Status::resource_exhausted(format!("all of {kind} is more than a message holds"))
             })?;
             if let Some(kind) = response.kind {
-                self.stats.responses.add(kind, 1);
+                let first = state.ledger.sent(kind, sent(&response), since);
+                self.stats.responses.add(kind, if first { Reason::First } else { why });
                 self.stats.bytes.add(kind, encoder.left() as u64);
+                if let Some(since) = since {
+                    self.stats.to_push.observe(kind, now.duration_since(since));
+                }
             }
             tracing::trace!(
-                node = self.session.node(),
+                node = state.session.node(),
                 kind = %response.type_url,
                 nonce = response.nonce,
                 resources = response.resources.len(),
@@ -107,7 +136,8 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
             );
             self.out.push_back(encoder);
         }
-        let settled = self.seat.as_ref().zip(self.session.settled(Instant::now()));
+        let settled = self.seat.as_ref().zip(state.session.settled(now));
+        drop(state);
         if let Some((seat, generation)) = settled {
             seat.settled(generation);
         }
@@ -116,7 +146,7 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
 
     /// Waits for something to happen. An error ends the stream, and may be `Ok`.
     async fn hear(&mut self) -> Result<(), Status> {
-        let deadline = self.session.deadline(Instant::now());
+        let deadline = self.place.lock().session.deadline(Instant::now());
         let sleep = async {
             match deadline {
                 Some(at) => tokio::time::sleep_until(at.into()).await,
@@ -136,6 +166,9 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
                 self.heard(request)?;
                 // A client that connects again sends all its requests at once.
                 for _ in 0..BATCH {
+                    if self.leaving {
+                        break;
+                    }
                     match self.requests.message().now_or_never() {
                         Some(request) => self.heard(request)?,
                         None => break,
@@ -151,83 +184,85 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
         let released = self.snapshots.borrow_and_update().clone();
         let newest = self.seat.as_ref().map_or(released, Seat::offered);
         if let Some(newest) = newest {
-            self.session.snapshot(newest);
+            self.place.lock().session.snapshot(newest);
         }
         self.note();
         Ok(())
     }
 
-    /// Says once when the node comes to wait, and when that is over. To be served is no news.
+    /// Says once when the node comes to wait, and when that is over.
     fn note(&mut self) {
-        let now = self.session.standing();
+        let state = self.place.lock();
+        let now = state.session.standing();
         let before = std::mem::replace(&mut self.standing, now);
-        if before == now {
-            return;
-        }
-        let (node, peer) = (self.session.node().unwrap_or_default(), &self.peer);
-        match now {
-            Some(Standing::Waiting) => {
-                tracing::info!(node, %peer, "the proxy waits: its node is not known, or not managed");
-            }
-            Some(Standing::Forgotten) => {
-                tracing::info!(node, %peer, "the proxy's node is gone, or not managed any more: it keeps what it has, and waits");
-            }
-            Some(Standing::Served) if before.is_some() => {
-                tracing::info!(node, %peer, "the proxy waits no more: its node is known");
-            }
-            Some(Standing::Served) | None => {}
+        if before != now {
+            let node = state.session.node().unwrap_or_default();
+            words::standing(node, self.place.peer(), before, now);
         }
     }
 
     fn heard(&mut self, request: Result<Option<R>, Status>) -> Result<(), Status> {
-        // The client's end of the stream is its end of ours.
-        let request: Request = request?.ok_or_else(|| Status::ok(""))?.into();
+        let Some(request) = request? else {
+            // The client's end of the stream is its end of ours.
+            self.leaving = true;
+            return Ok(());
+        };
+        let mut request: Request = request.into();
         self.stats.requests.fetch_add(1, Relaxed);
+        self.asked = true;
+        if let Some(words) = request.error.as_mut().filter(|words| words.len() > WORDS) {
+            *words = beginning(words, WORDS).to_owned();
+        }
+        let mut state = self.place.lock();
+        let State { session, ledger } = &mut *state;
         let url = request.type_url.clone();
-        tracing::trace!(node = self.session.node(), kind = url, nonce = request.nonce, "request");
-        let sent_from = self.session.generation();
-        let heard = self.session.request(request, Instant::now());
+        let refuses = request.error.is_some();
+        let nonce: Option<u64> = request.nonce.parse().ok();
+        tracing::trace!(node = session.node(), kind = url, nonce = request.nonce, "request");
+        let sent_from = session.generation();
+        let heard = session.request(request, Instant::now());
         if self.seat.is_none() {
-            self.seat = self.session.node.as_ref().and_then(|node| self.store.seat(node));
+            self.seat = session.node.as_ref().and_then(|node| self.store.seat(node));
         }
         match heard {
-            Ok(Heard::Fine) => Ok(()),
+            Ok(Heard::Fine) => {
+                let nonce = nonce.filter(|_| !refuses);
+                let accepted = nonce.and_then(|nonce| ledger.accepted(nonce, SystemTime::now()));
+                if let Some((kind, Some(since))) = accepted {
+                    self.stats.to_ack.observe(kind, since.elapsed());
+                }
+                Ok(())
+            }
             Ok(Heard::Refused(refusal)) => {
+                if let Some(nonce) = nonce {
+                    ledger.refused(nonce, &refusal, SystemTime::now());
+                }
                 self.stats.nacks.add(refusal.kind, 1);
-                self.tell(&refusal);
-                let seat = self.seat.as_ref().filter(|_| !self.session.tries_again(refusal.kind));
+                let node: Arc<str> = session.node.clone().unwrap_or_default();
+                let tries_again = session.tries_again(refusal.kind);
+                drop(state);
+                words::refusal(&node, self.place.peer(), &refusal);
+                let seat = self.seat.as_ref().filter(|_| !tries_again);
                 if let (Some(seat), Some(generation)) = (seat, sent_from) {
                     seat.refused(generation, &refusal);
                 }
-                (self.on_refusal)(self.session.node().unwrap_or_default(), &refusal);
+                (self.on_refusal)(&node, &refusal);
                 Ok(())
             }
             Ok(Heard::Unknown) => {
                 self.stats.unknown_types.fetch_add(1, Relaxed);
-                let node = self.session.node().unwrap_or_default();
-                tracing::debug!(node, peer = %self.peer, type_url = url, "a type that is not served");
+                let node = session.node().unwrap_or_default();
+                let peer = self.place.peer();
+                tracing::debug!(node, %peer, type_url = url, "a type that is not served");
                 Ok(())
             }
             Err(fault) => {
                 if matches!(fault, Fault::Node { .. }) {
                     self.stats.refused_nodes.fetch_add(1, Relaxed);
                 }
-                tracing::info!(peer = %self.peer, "stream refused: {fault}");
+                tracing::info!(peer = %self.place.peer(), "stream refused: {fault}");
                 Err(Status::invalid_argument(fault.to_string()))
             }
-        }
-    }
-
-    /// Says once that a response was refused; a client that repeats itself is not repeated.
-    fn tell(&self, refusal: &Refusal) {
-        let node = self.session.node().unwrap_or_default();
-        let Refusal { kind, words, names, repeated } = refusal;
-        let names = names.iter().take(8).map(String::as_str).collect::<Vec<_>>().join(", ");
-        let kind = kind.type_url();
-        if *repeated {
-            tracing::debug!(node, peer = %self.peer, kind, names, "refused again: {words}");
-        } else {
-            tracing::warn!(node, peer = %self.peer, kind, names, "the proxy refused it: {words}");
         }
     }
 
@@ -238,46 +273,12 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
     }
 }
 
-/// A status as trailers. Envoy logs its message as it is on the wire, so only what must be is
-/// escaped there (by gRPC's rule: what is not printable ASCII, and `%`), and not spaces and quotes
-/// as well.
-fn trailers(status: &Status) -> HeaderMap {
-    let mut trailers = HeaderMap::new();
-    if status.add_header(&mut trailers).is_err() {
-        trailers.insert("grpc-status", HeaderValue::from_static("13"));
-    }
-    let mut message = String::with_capacity(status.message().len());
-    for byte in status.message().bytes() {
-        match byte {
-            b' '..=b'~' if byte != b'%' => message.push(byte.into()),
-            _ => message.extend(format!("%{byte:02X}").chars()),
-        }
-    }
-    if !message.is_empty()
-        && let Ok(message) = HeaderValue::try_from(message)
-    {
-        trailers.insert("grpc-message", message);
-    }
-    trailers
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use super::{Status, trailers};
-
-    #[test]
-    fn a_message_can_be_read_on_the_wire_and_is_the_same_behind_it() {
-        for (message, wire) in [
-            ("the id \"a b\" is <none>", "the id \"a b\" is <none>"),
-            ("100% é\n", "100%25 %C3%A9%0A"),
-        ] {
-            let trailers = trailers(&Status::invalid_argument(message));
-            assert_eq!(trailers.get("grpc-message").unwrap(), wire);
-            assert_eq!(trailers.get("grpc-status").unwrap(), "3");
-            assert_eq!(Status::from_header_map(&trailers).unwrap().message(), message);
-        }
-        assert!(trailers(&Status::ok("")).get("grpc-message").is_none());
+/// A response as the ledger notes it.
+fn sent(response: &Response) -> Sent {
+    Sent {
+        nonce: response.nonce,
+        at: SystemTime::now(),
+        resources: response.resources.len(),
+        removed: response.removed.len(),
     }
 }

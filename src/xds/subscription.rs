@@ -1,14 +1,16 @@
 //! One type on one stream: what is subscribed, and how far the client is behind.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::digest::Digest;
 use super::flight::{Flight, Flights};
+use super::names::Names;
 use super::owed::{Has, Owed, Why};
 use super::request::Protocol;
 use super::retry::Retries;
-use super::{Kind, Resource, View};
+use super::{Batch, Kind, Resource, View};
 
 /// Whether everything is wanted, and since which words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,9 +27,9 @@ pub(super) enum Wildcard {
 #[derive(Debug)]
 pub(super) struct Bundle {
     /// The resources.
-    pub(super) resources: Arc<[Resource]>,
+    pub(super) resources: Batch,
     /// Those of them that the client does not have in this form.
-    pub(super) news: Arc<[Resource]>,
+    pub(super) news: Batch,
     /// Names that are gone.
     pub(super) removed: Arc<[Arc<str>]>,
     /// Route configurations that the client did not have, or asked for again.
@@ -35,15 +37,16 @@ pub(super) struct Bundle {
 }
 
 /// A subscription to one type. It remembers the newest view and, by name, where the client's state
-/// differs from it; so a client that is up to date costs the names that it gave and no more.
+/// differs from it; so a client that is up to date costs next to nothing.
 #[derive(Debug)]
 pub(super) struct Subscription {
     pub(super) kind: Kind,
     pub(super) protocol: Protocol,
     pub(super) wildcard: Wildcard,
-    pub(super) named: HashSet<Arc<str>>,
-    pub(super) view: Option<View>,
-    /// The client has nothing of what the wildcard takes in: all of it is owed, unlisted.
+    pub(super) named: Names,
+    pub(super) view: View,
+    /// The client has nothing of what is wanted: all of it is owed, unlisted. Where it is wanted by
+    /// name, the client asked for it.
     pub(super) blank: bool,
     pub(super) owed: BTreeMap<Arc<str>, Owed>,
     /// Clusters that are gone from the view, and stay until nothing names them any more.
@@ -58,13 +61,13 @@ pub(super) struct Subscription {
 }
 
 impl Subscription {
-    pub(super) fn new(kind: Kind, protocol: Protocol) -> Self {
+    pub(super) fn new(kind: Kind, protocol: Protocol, view: &View) -> Self {
         Self {
             kind,
             protocol,
             wildcard: Wildcard::No,
-            named: HashSet::new(),
-            view: None,
+            named: Names::default(),
+            view: view.clone(),
             blank: false,
             owed: BTreeMap::new(),
             kept: BTreeMap::new(),
@@ -77,30 +80,51 @@ impl Subscription {
 
     /// Whether a name is wanted.
     pub(super) fn covers(&self, name: &str) -> bool {
-        self.wildcard != Wildcard::No || self.named.contains(name)
+        self.wildcard != Wildcard::No || self.named.contains(name, self.kind, &self.view)
     }
 
     /// What the client has under a name that is wanted.
     pub(super) fn has(&self, name: &str) -> Has {
-        match (self.owed.get(name), &self.view) {
-            (Some(owed), _) => owed.has,
-            (None, Some(view)) if !self.blank => {
-                view.version(self.kind, name).map_or(Has::Nothing, Has::Version)
-            }
-            _ => Has::Nothing,
+        match self.owed.get(name) {
+            Some(owed) => owed.has,
+            None if self.blank => Has::Nothing,
+            None => self.view.version(self.kind, name).map_or(Has::Nothing, Has::Version),
         }
+    }
+
+    /// The digest of the names that are wanted.
+    pub(super) fn wanted(&self) -> Digest {
+        match self.wildcard {
+            Wildcard::No => self.named.digest(self.kind, &self.view),
+            _ => self.view.names_digest(self.kind),
+        }
+    }
+
+    /// All that is there of what is wanted.
+    pub(super) fn covered(&self) -> Batch {
+        if self.wildcard != Wildcard::No || self.named.whole() {
+            return self.view.batch(self.kind);
+        }
+        let names = self.named.all(self.kind, &self.view);
+        let there: Vec<_> =
+            names.iter().filter_map(|name| self.view.get(self.kind, name)).collect();
+        there.into()
     }
 
     /// Makes a name due, whether or not the client has it.
     pub(super) fn ask(&mut self, name: Arc<str>, has: Has) {
-        let now = self.view.as_ref().and_then(|view| view.get(self.kind, &name));
+        let now = self.view.get(self.kind, &name);
         self.owed.insert(name, Owed { has, now, why: Why::Asked });
     }
 
     /// Takes in a newer view. The work is proportional to what changed, as far as the snapshot
     /// remembers it.
     pub(super) fn refresh(&mut self, view: &View) {
-        let old = self.view.replace(view.clone());
+        let old = std::mem::replace(&mut self.view, view.clone());
+        let changed =
+            view.same_shape(&old).then(|| view.changed_since(self.kind, old.generation()));
+        let changed = changed.flatten();
+        self.named.follow(self.kind, &old, view, changed.as_ref());
         if self.blank {
             // Everything is owed already, listed or not.
             for (name, owed) in &mut self.owed {
@@ -108,10 +132,14 @@ impl Subscription {
             }
             return;
         }
-        for name in self.candidates(old.as_ref(), view) {
+        let candidates = match changed {
+            Some(changed) => changed.into_iter().filter(|name| self.covers(name)).collect(),
+            None => self.candidates(&old),
+        };
+        for name in candidates {
             let version = view.version(self.kind, &name);
             let entry = self.owed.get(&name);
-            let before = old.as_ref().and_then(|old| old.version(self.kind, &name));
+            let before = old.version(self.kind, &name);
             if entry.is_none() && before == version {
                 continue;
             }
@@ -124,7 +152,7 @@ impl Subscription {
                 None => (before.map_or(Has::Nothing, Has::Version), Why::Differs),
             };
             let now = version.and_then(|_| view.get(self.kind, &name));
-            self.keep(&name, now.as_ref(), has, old.as_ref());
+            self.keep(&name, now.as_ref(), has, &old);
             let owed = Owed { has, now, why };
             if owed.settled() {
                 self.owed.remove(&name);
@@ -135,30 +163,26 @@ impl Subscription {
     }
 
     /// A whole-state response must go on listing a cluster whose removal has to wait.
-    fn keep(&mut self, name: &Arc<str>, now: Option<&Resource>, has: Has, old: Option<&View>) {
+    fn keep(&mut self, name: &Arc<str>, now: Option<&Resource>, has: Has, old: &View) {
         if self.protocol != Protocol::Sotw || self.kind != Kind::Cluster {
             return;
         }
         if now.is_some() {
             self.kept.remove(name);
         } else if has != Has::Nothing
-            && let Some(last) = old.and_then(|old| old.get(self.kind, name))
+            && let Some(last) = old.get(self.kind, name)
         {
             self.kept.insert(name.clone(), last);
         }
     }
 
-    /// The wanted names that may differ between two views.
-    fn candidates(&self, old: Option<&View>, new: &View) -> BTreeSet<Arc<str>> {
-        let comparable = old.filter(|old| new.same_shape(old));
-        if let Some(changed) = comparable.and_then(|o| new.changed_since(self.kind, o.generation()))
-        {
-            return changed.into_iter().filter(|name| self.covers(name)).collect();
-        }
-        let mut names: BTreeSet<_> = self.named.iter().chain(self.owed.keys()).cloned().collect();
+    /// The wanted names, all of them, that the client may have or is to get.
+    fn candidates(&self, old: &View) -> BTreeSet<Arc<str>> {
+        let mut names = self.named.all(self.kind, &self.view);
+        names.extend(self.owed.keys().cloned());
         if self.wildcard != Wildcard::No {
-            names.append(&mut new.names(self.kind));
-            names.extend(old.into_iter().flat_map(|old| old.names(self.kind)));
+            names.append(&mut self.view.names(self.kind));
+            names.append(&mut old.names(self.kind));
         }
         names
     }
@@ -184,7 +208,7 @@ impl Subscription {
         if let Some(owed) = self.owed.get_mut(name) {
             owed.has = Has::Unsure;
         } else {
-            let now = self.view.as_ref().and_then(|view| view.get(self.kind, name));
+            let now = self.view.get(self.kind, name);
             self.owed.insert(name.clone(), Owed { has: Has::Unsure, now, why });
         }
     }
@@ -226,13 +250,14 @@ impl Subscription {
 
     /// Whether the client accepted all that it should have.
     pub(super) fn accepted(&self, now: Instant) -> bool {
-        let refused = || self.owed.values().any(|owed| owed.why == Why::Refused);
-        !self.pending() && !refused() && !self.kept_whole() && !self.flights.waiting(now)
+        let left = || self.owed.values().any(|o| matches!(o.why, Why::Refused | Why::Leaving));
+        !self.pending() && !left() && !self.kept_whole() && !self.flights.waiting(now)
     }
 
     /// Whether the client refused the whole state, so that it may still have what is absent there.
     fn kept_whole(&self) -> bool {
-        let wants = self.wildcard != Wildcard::No || !self.named.is_empty();
+        let named = || !self.named.is_empty(self.kind, &self.view);
+        let wants = self.wildcard != Wildcard::No || named();
         let whole = self.protocol == Protocol::Sotw && self.kind.whole_state();
         whole && wants && self.refusal.is_some()
     }

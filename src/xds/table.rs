@@ -1,28 +1,41 @@
 //! Tables: the resources of one type that many proxies see, and what changed in them lately.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
 
-use super::{Entry, Kind};
+use super::listing::Listings;
+use super::{Entry, Kind, Lens};
 
 /// How many generations back a table remembers what changed. A stream that is further behind
 /// compares everything, once.
 const REMEMBERED: usize = 64;
 
 /// An immutable table of entries by name.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Table {
     kind: Kind,
     entries: BTreeMap<Arc<str>, Entry>,
     /// The log holds every change after this generation.
     known_from: u64,
     log: Vec<(u64, Arc<[Arc<str>]>)>,
+    lenses: OnceLock<BTreeSet<Lens>>,
+    listings: Listings,
 }
 
 impl Table {
     /// A first table.
     pub fn new(kind: Kind, generation: u64, entries: BTreeMap<Arc<str>, Entry>) -> Arc<Self> {
-        Arc::new(Self { kind, entries, known_from: generation, log: Vec::new() })
+        Self::of(kind, entries, generation, Vec::new())
+    }
+
+    fn of(
+        kind: Kind,
+        entries: BTreeMap<Arc<str>, Entry>,
+        known_from: u64,
+        log: Vec<(u64, Arc<[Arc<str>]>)>,
+    ) -> Arc<Self> {
+        let (lenses, listings) = (OnceLock::new(), Listings::default());
+        Arc::new(Self { kind, entries, known_from, log, lenses, listings })
     }
 
     /// The table that follows this one; this one itself where nothing changed.
@@ -81,7 +94,7 @@ impl Table {
             known_from = log.remove(0).0;
         }
         log.push((generation, names));
-        Arc::new(Self { kind: self.kind, entries, known_from, log })
+        Self::of(self.kind, entries, known_from, log)
     }
 
     /// The type of its resources.
@@ -97,6 +110,26 @@ impl Table {
     /// All entries, sorted by name.
     pub fn entries(&self) -> &BTreeMap<Arc<str>, Entry> {
         &self.entries
+    }
+
+    /// The lenses for which any entry has a form. All others see the same.
+    pub(super) fn lenses(&self) -> &BTreeSet<Lens> {
+        self.lenses.get_or_init(|| {
+            let mut lenses = BTreeSet::new();
+            for entry in self.entries.values() {
+                let Entry::ByLens { forms, .. } = entry else { continue };
+                for lens in forms.keys().filter(|lens| !lenses.contains(*lens)).collect::<Vec<_>>()
+                {
+                    lenses.insert(lens.clone());
+                }
+            }
+            lenses
+        })
+    }
+
+    /// What is known of the table as it is.
+    pub(super) fn listings(&self) -> &Listings {
+        &self.listings
     }
 
     /// The names that were added, changed or removed after a generation, some perhaps twice;

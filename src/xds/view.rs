@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Entry, Group, Kind, Lens, NodeSpec, Resource, Snapshot, Table, Version, field};
+use super::digest::{Digest, Member};
+use super::listing::Listing;
+use super::{Batch, Entry, Group, Kind, Lens, NodeSpec, Resource, Snapshot, Table, Version, field};
 
 /// A table, seen as it is or through a prefix.
 #[derive(Debug, Clone)]
@@ -24,6 +26,11 @@ impl Layer {
         Self { table, prefix: Some(prefix.into()) }
     }
 
+    /// The table.
+    pub(super) fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
     /// Whether both show the very same table in the same way.
     pub(super) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.table, &other.table) && self.prefix == other.prefix
@@ -37,13 +44,22 @@ impl Layer {
         }
     }
 
+    /// The name in the table of a shown name.
+    fn inner<'a>(&self, name: &'a str) -> Option<&'a str> {
+        match &self.prefix {
+            None => Some(name),
+            Some(prefix) => name.strip_prefix(prefix.as_ref()),
+        }
+    }
+
+    /// Whether it shows a name.
+    fn shows(&self, name: &str) -> bool {
+        self.inner(name).is_some_and(|inner| self.table.get(inner).is_some())
+    }
+
     /// The resource of a shown name.
     fn get(&self, name: &str, lenses: &[Lens]) -> Option<Resource> {
-        let inner = match &self.prefix {
-            None => name,
-            Some(prefix) => name.strip_prefix(prefix.as_ref())?,
-        };
-        Some(self.resource(self.table.get(inner)?, name, lenses))
+        Some(self.resource(self.table.get(self.inner(name)?)?, name, lenses))
     }
 
     fn resource(&self, entry: &Entry, name: &str, lenses: &[Lens]) -> Resource {
@@ -63,11 +79,7 @@ impl Layer {
 
     /// The version of a shown name, without making the resource.
     fn version(&self, name: &str, lenses: &[Lens]) -> Option<Version> {
-        let inner = match &self.prefix {
-            None => name,
-            Some(prefix) => name.strip_prefix(prefix.as_ref())?,
-        };
-        Some(Self::version_of(self.table.get(inner)?, name, lenses))
+        Some(Self::version_of(self.table.get(self.inner(name)?)?, name, lenses))
     }
 
     fn version_of(entry: &Entry, name: &str, lenses: &[Lens]) -> Version {
@@ -165,11 +177,55 @@ impl View {
         all.into_values().collect()
     }
 
-    /// The name in the form that the snapshot shares, where it knows the name.
-    pub fn shared_name(&self, kind: Kind, name: &str) -> Option<Arc<str>> {
+    /// All resources that a wildcard takes in, as all streams share them that see the same.
+    pub fn batch(&self, kind: Kind) -> Batch {
+        match self.listing(kind) {
+            Some(listing) => listing.batch(|| self.all(kind)),
+            None => Batch::new(self.all(kind)),
+        }
+    }
+
+    /// The listing that this view shares with others; `None` where the node has resources of its
+    /// own.
+    fn listing(&self, kind: Kind) -> Option<Arc<Listing>> {
+        if self.node.own.iter().any(|own| own.kind == kind) {
+            return None;
+        }
+        let layers = self.group.layers(kind);
+        let counts = |lens: &&Lens| layers.iter().any(|layer| layer.table.lenses().contains(*lens));
+        let lenses: Vec<&Lens> = self.lenses.iter().filter(counts).collect();
+        Some(match layers {
+            // What all groups see alike.
+            [one] if one.prefix.is_none() => one.table.listings().of(&lenses),
+            _ => self.group.listings(kind)?.of(&lenses),
+        })
+    }
+
+    /// The digest of all names that a wildcard takes in.
+    pub(super) fn names_digest(&self, kind: Kind) -> Digest {
+        let make = || Digest::of_names(self.names(kind));
+        self.listing(kind).map_or_else(make, |listing| listing.names(make))
+    }
+
+    /// The digest of all names and versions that a wildcard takes in.
+    pub(super) fn held_digest(&self, kind: Kind) -> Digest {
+        let held = |name: Arc<str>| Some(Member::held(&name, self.version(kind, &name)?));
+        let make = || self.names(kind).into_iter().filter_map(held).collect();
+        self.listing(kind).map_or_else(make, |listing| listing.held(make))
+    }
+
+    /// Whether there is a resource of a name.
+    pub(super) fn shows(&self, kind: Kind, name: &str) -> bool {
+        self.node.own.iter().any(|own| own.kind == kind && *own.name == *name)
+            || self.group.layers(kind).iter().any(|layer| layer.shows(name))
+    }
+
+    /// The name in the form that the snapshot shares, where it has one.
+    pub fn shared_name(&self, kind: Kind, name: &str) -> Arc<str> {
         let plain = self.group.layers(kind).iter().filter(|layer| layer.prefix.is_none());
         let mut tables = plain.map(|layer| layer.table.entries());
-        tables.find_map(|entries| entries.get_key_value(name).map(|(name, _)| name.clone()))
+        let shared = tables.find_map(|entries| entries.get_key_value(name));
+        shared.map_or_else(|| name.into(), |(name, _)| name.clone())
     }
 
     /// All names that a wildcard takes in, sorted.
@@ -194,11 +250,11 @@ impl View {
     /// Whether two views of one node differ in more than the content of their tables: then
     /// `changed_since` does not tell everything, and everything must be compared.
     pub fn same_shape(&self, other: &Self) -> bool {
-        let names = |view: &Self| view.node.own.iter().map(|o| o.name.clone()).collect::<Vec<_>>();
-        self.lenses == other.lenses
-            && self.node.group == other.node.group
-            && names(self) == names(other)
-            && self.group.same_shape(&other.group)
+        let (a, b) = (&self.node, &other.node);
+        let names = || a.own.iter().map(|own| &own.name).eq(b.own.iter().map(|own| &own.name));
+        let own = Arc::ptr_eq(a, b) || a.group == b.group && names();
+        let group = Arc::ptr_eq(&self.group, &other.group);
+        own && self.lenses == other.lenses && (group || self.group.same_shape(&other.group))
     }
 }
 

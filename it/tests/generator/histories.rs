@@ -53,7 +53,7 @@ async fn generator(kubeconfig: std::path::PathBuf) -> Result<Writes> {
     let reconciler = Reconciler::new(index::Settings::default(), translate::Settings::default());
     capture::spawn(
         reconciler,
-        Inbox { updates: queued, fates: None, pins: None },
+        Inbox { updates: queued, fates: None, pins: None, questions: None },
         capture::Metrics::default(),
         None,
         move |outcome: Outcome| {

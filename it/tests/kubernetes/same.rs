@@ -13,7 +13,7 @@ use crate::stage::{SOON, Stage};
 const TABLE: &str = include_str!("table.yaml");
 
 /// The findings that these objects lead to, each by severity, reason and object.
-const FOUND: [&str; 21] = [
+const FOUND: [&str; 20] = [
     "problem ConflictingKey Service shop/twin",
     "problem InvalidValue EndpointSlice shop/odd-1",
     "problem InvalidValue Pod shop/badly",
@@ -29,9 +29,8 @@ const FOUND: [&str; 21] = [
     "warning NotCaptured Service shop/headless",
     "warning NotCaptured Service shop/mixed",
     "warning NotCaptured Service shop/udp",
-    "warning NotSupported Pod shop/badly",
-    "warning NotSupported Pod shop/scoped",
     "warning NotSupported Service shop/sticky",
+    "warning Suspicious Pod shop/scoped",
     "warning Suspicious Service shop/secure",
     "warning Unmanaged Pod pay/bare",
     "warning Unmanaged Pod pay/till",

@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 
-use super::values;
+use super::{redirection, values};
 use crate::index::Report;
 use crate::index::facts::PodFacts;
 use crate::index::keys;
 use crate::model::{Health, ObjectRef, Reason, ServiceKey, Upstreams, is_dns_label, quoted};
+
+/// How many wrong entries of a list are reported one by one.
+const REPORTED: usize = 5;
 
 /// The facts of a pod. A wrong annotation costs what it was to do, and is reported.
 pub fn pod(
@@ -48,6 +51,7 @@ pub fn pod(
         protocol: protocol(pod),
         weight: weight(pod, report),
         upstreams: upstreams(pod, &object.namespace, report),
+        redirection: redirection::redirection(pod.metadata.annotations.as_ref(), report),
     }
 }
 
@@ -109,31 +113,38 @@ fn weight(pod: &Pod, report: &mut Report) -> u32 {
     })
 }
 
+/// What the pod calls. An entry that is no service is left out alone, since the others say what they
+/// say; where there is no other, the annotation says nothing.
 fn upstreams(pod: &Pod, namespace: &Arc<str>, report: &mut Report) -> Upstreams {
     let Some(text) = annotation(pod, keys::UPSTREAMS) else { return Upstreams::All };
     let mut listed = BTreeSet::new();
+    let mut wrong = Vec::new();
     for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
-        let key = if is_dns_label(item) {
-            Some(ServiceKey::new(namespace.clone(), item))
+        if is_dns_label(item) {
+            listed.insert(ServiceKey::new(namespace.clone(), item));
+        } else if let Ok(key) = item.parse() {
+            listed.insert(key);
         } else {
-            item.parse().ok()
-        };
-        let Some(key) = key else {
-            report.problem(
-                Reason::InvalidValue,
-                &values::annotation(keys::UPSTREAMS),
-                format!("{} is no mesh service, so the pod is given all of them", quoted(item)),
-                "list services as name or namespace/name, with commas between them",
-            );
-            return Upstreams::All;
-        };
-        listed.insert(key);
+            wrong.push(item);
+        }
     }
-    report.warning(
-        Reason::NotSupported,
-        &values::annotation(keys::UPSTREAMS),
-        "the annotation is not honoured yet, so the pod is given all services".into(),
-        "nothing is to be done: it works as without the annotation",
-    );
-    Upstreams::Listed(listed)
+    let nothing = listed.is_empty() && !wrong.is_empty();
+    for item in wrong.iter().take(REPORTED) {
+        let costs = if nothing { "so the pod is given all services" } else { "so it is left out" };
+        report.problem(
+            Reason::InvalidValue,
+            &values::annotation(keys::UPSTREAMS),
+            format!("{} is no mesh service, {costs}", quoted(item)),
+            "list mesh names as name (of the pod's own namespace) or namespace/name, in lower case, with commas between them",
+        );
+    }
+    if let Some(more) = wrong.len().checked_sub(REPORTED).filter(|more| *more > 0) {
+        report.problem(
+            Reason::InvalidValue,
+            &values::annotation(keys::UPSTREAMS),
+            format!("{more} more entries are no mesh services"),
+            "correct those that are named, and see what is left",
+        );
+    }
+    if nothing { Upstreams::All } else { Upstreams::Listed(Arc::new(listed)) }
 }

@@ -61,6 +61,7 @@ pub fn service(
         primary_ipv6: family.or_else(|| cluster_ips.first().map(IpAddr::is_ipv6)),
         cluster_ips,
         ports,
+        app_protocol: annotation(keys::APP_PROTOCOL).map(Arc::from),
         workload_port: workload_port?,
         scope: scope(spec, report),
     })
@@ -181,10 +182,12 @@ fn ports(
             );
             continue;
         }
-        let word = annotated.or(port.app_protocol.as_deref()).unwrap_or_default();
+        let own = port.app_protocol.as_deref();
+        let word = annotated.or(own).unwrap_or_default();
         ports.push(PortFacts {
             name: port.name.as_deref().unwrap_or_default().into(),
             number,
+            app_protocol: own.map(Arc::from),
             protocol: Protocol::from_word(word),
         });
     }

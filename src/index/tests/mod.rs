@@ -7,6 +7,7 @@ mod endpoints;
 mod order;
 mod registry;
 mod services;
+mod upstreams;
 
 use serde_json::{Value, json};
 

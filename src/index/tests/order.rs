@@ -56,8 +56,9 @@ fn surroundings() -> impl Strategy<Value = Value> {
         prop::sample::select(vec!["a", "b"]),
         prop::sample::select(vec!["true", "false", ""]),
         0..3u8,
+        prop::sample::select(vec!["a", "b, y/a", "", "x/c,B", "B"]),
     );
-    let pod = pod.prop_map(|(namespace, name, account, managed, number)| {
+    let pod = pod.prop_map(|(namespace, name, account, managed, number, upstreams)| {
         let mut labels = json!({ "aether.io/managed": managed });
         if managed.is_empty() {
             labels = json!({});
@@ -66,7 +67,10 @@ fn surroundings() -> impl Strategy<Value = Value> {
             "kind": "Pod",
             "metadata": {
                 "namespace": namespace, "name": name, "labels": labels,
-                "annotations": { "endpoint.aether.io/weight": number.to_string() }
+                "annotations": {
+                    "endpoint.aether.io/weight": number.to_string(),
+                    "config.aether.io/upstreams": upstreams
+                }
             },
             "spec": { "nodeName": format!("n{number}"), "serviceAccountName": account, "containers": [] },
             "status": { "phase": "Running", "podIP": format!("10.1.0.{number}") }

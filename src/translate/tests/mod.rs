@@ -3,10 +3,13 @@
 
 mod chains;
 mod changes;
+mod client;
 mod clusters;
 mod dns;
 mod endpoints;
 mod hosts;
 mod nodes;
 mod property;
+mod scope;
+mod scope_property;
 mod world;

@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use super::world::{decoded, everything, pod, settings, view};
 use crate::model::{
     Endpoint, Health, HttpVersion, Locality, MeshPort, MeshService, Place, Projection, Protocol,
-    ServiceKey, TrafficScope,
+    ServiceKey, TrafficScope, Upstreams,
 };
 use crate::translate::{CaptureMode, DnsFilter, Settings, Translator};
 use crate::xds::{Kind, Snapshot, View};
@@ -45,7 +45,7 @@ fn endpoints() -> impl Strategy<Value = Endpoint> {
     )
 }
 
-fn services() -> impl Strategy<Value = MeshService> {
+pub(super) fn services() -> impl Strategy<Value = MeshService> {
     let name = prop_oneof![9 => "[a-c]", 1 => Just("Bad_%X".to_owned())];
     let ports = proptest::collection::vec(
         (
@@ -90,15 +90,27 @@ fn services() -> impl Strategy<Value = MeshService> {
     )
 }
 
+/// What a pod lists, where it does.
+pub(super) fn lists() -> impl Strategy<Value = Upstreams> {
+    let key = ("[ab]", "[a-c]").prop_map(|(namespace, name)| ServiceKey::new(namespace, name));
+    let listed = proptest::collection::btree_set(key, 0..4);
+    prop_oneof![
+        1 => Just(Upstreams::All),
+        3 => listed.prop_map(|listed| Upstreams::Listed(Arc::new(listed))),
+    ]
+}
+
 fn projections() -> impl Strategy<Value = Projection> {
-    let pods = proptest::collection::vec(("[ab]/[pq]", 0..4u8, proptest::option::of(0..3u8)), 1..4);
+    let zone = proptest::option::of(0..3u8);
+    let pods = proptest::collection::vec(("[ab]/[pq]", 0..4u8, zone, lists()), 1..4);
     (proptest::collection::vec(services(), 0..8), pods).prop_map(|(services, pods)| Projection {
         services: services.into_iter().map(|s| (s.key.clone(), Arc::new(s))).collect(),
         pods: pods
             .into_iter()
-            .map(|(key, node, zone)| {
+            .map(|(key, node, zone, upstreams)| {
                 let locality = zone.map(|zone| Locality::new("eu", format!("eu{zone}")));
-                let pod = pod(&key, Place { node: Some(format!("n{node}").into()), locality });
+                let mut pod = pod(&key, Place { node: Some(format!("n{node}").into()), locality });
+                pod.upstreams = upstreams;
                 (pod.key.clone(), Arc::new(pod))
             })
             .collect(),
@@ -106,7 +118,7 @@ fn projections() -> impl Strategy<Value = Projection> {
     })
 }
 
-fn modes() -> impl Strategy<Value = CaptureMode> {
+pub(super) fn modes() -> impl Strategy<Value = CaptureMode> {
     prop_oneof![Just(CaptureMode::RedirectAll), Just(CaptureMode::Scoped)]
 }
 

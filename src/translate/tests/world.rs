@@ -52,6 +52,13 @@ pub(super) fn pod(key: &str, place: Place) -> MeshPod {
     MeshPod { key, uid: None, place, ipv6: false, upstreams: Upstreams::All }
 }
 
+/// A pod that lists its upstreams, as `ns/name`.
+pub(super) fn listing(key: &str, listed: &[&str]) -> MeshPod {
+    let listed = listed.iter().map(|key| key.parse().unwrap()).collect();
+    let upstreams = Upstreams::Listed(Arc::new(listed));
+    MeshPod { upstreams, ..pod(key, Place::default()) }
+}
+
 pub(super) fn place(node: &str, region: &str, zone: &str) -> Place {
     Place { node: Some(node.into()), locality: Some(Locality::new(region, zone)) }
 }

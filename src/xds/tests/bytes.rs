@@ -1,6 +1,7 @@
 //! The bytes of responses: statements 5, 26 and 29.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,9 +9,8 @@ use envoy_types::pb::envoy::service::discovery::v3::{DeltaDiscoveryResponse, Dis
 use proptest::prelude::*;
 use prost::Message;
 
-use super::super::encode::Encoder;
-use super::super::response::parts;
-use super::super::{Kind, Protocol, Resource, Response, Rope};
+use super::super::encode::{Encoder, next_of};
+use super::super::{Batch, Kind, Protocol, Resource, Response, Rope};
 
 fn resource(index: usize, sizes: &[usize]) -> Resource {
     let chunks =
@@ -93,12 +93,48 @@ fn s29_large_chunks_are_shared_and_small_ones_are_packed() {
 }
 
 #[test]
+fn s29_a_batch_that_many_send_is_encoded_once() {
+    let resources: Vec<_> = (0..9000).map(|i| resource(i, &[20, 30])).collect();
+    let mut response = response(Protocol::Delta, resources.clone(), &[]);
+    let (_, alone) = encode(&response);
+    response.resources = Batch::shared(resources);
+    let ((one, shared), (two, _)) = (encode(&response), encode(&response));
+    assert!(alone == shared && one.len() > 2);
+    // The nonce and what else is the stream's own come first, and alone.
+    assert!(one.iter().zip(&two).skip(1).all(|(a, b)| a.as_ptr() == b.as_ptr()));
+    assert_ne!(one[0].as_ptr(), two[0].as_ptr());
+}
+
+#[test]
+fn responses_leave_in_order_and_small_ones_together() {
+    let sizes: [&[usize]; 7] = [&[10], &[20], &[40_000], &[30], &[8_000, 9_000], &[40], &[50]];
+    let make = || {
+        let each = sizes.iter().enumerate();
+        let each = each.map(|(i, sizes)| response(Protocol::Delta, vec![resource(i, sizes)], &[]));
+        each.map(|response| Encoder::new(&response, "aether/1").unwrap())
+    };
+    let one_by_one: Vec<u8> = make()
+        .flat_map(|mut encoder| std::iter::from_fn(move || encoder.next()).flatten())
+        .collect();
+    let mut queue: VecDeque<_> = make().collect();
+    let chunks: Vec<_> = std::iter::from_fn(|| next_of(&mut queue)).collect();
+    assert!(chunks.concat() == one_by_one && queue.is_empty());
+    assert_eq!(chunks.len(), 7, "{:?}", chunks.iter().map(Bytes::len).collect::<Vec<_>>());
+    // One that is alone is not copied.
+    let mut queue: VecDeque<_> = make().skip(2).take(1).collect();
+    next_of(&mut queue);
+    let big = next_of(&mut queue).unwrap();
+    assert_eq!(big.len(), 40_000);
+    assert_eq!(next_of(&mut queue), None);
+}
+
+#[test]
 fn s26_parts_stay_below_their_limit_and_lose_nothing() {
     let sizes = [10, 400, 90, 1200, 5, 5, 5, 700];
-    let all: Arc<[Resource]> =
-        sizes.iter().enumerate().map(|(i, size)| resource(i, &[*size])).collect();
+    let all: Vec<_> = sizes.iter().enumerate().map(|(i, size)| resource(i, &[*size])).collect();
+    let all = Batch::from(all);
     for limit in [1, 100, 600, 1000, 100_000] {
-        let parts = parts(&all, limit);
+        let parts = all.cut(limit);
         let names: Vec<_> = parts.iter().flat_map(|p| p.iter()).map(Resource::name).collect();
         assert_eq!(names, all.iter().map(Resource::name).collect::<Vec<_>>());
         for part in &parts {
@@ -106,5 +142,5 @@ fn s26_parts_stay_below_their_limit_and_lose_nothing() {
             assert!(part.len() == 1 || bytes.len() <= limit + 200, "{} {limit}", bytes.len());
         }
     }
-    assert_eq!(parts(&Arc::default(), 10).len(), 1);
+    assert_eq!(Batch::default().cut(10).len(), 1);
 }

@@ -5,9 +5,11 @@
 mod additions;
 mod bytes;
 mod checks;
+mod clients;
 mod delta;
 mod load;
 mod model;
+mod names;
 mod order;
 mod random;
 mod refusal;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::order::route_configuration;
-use super::super::{Kind, Protocol, Request, Resource, Response, Session, Snapshot, Wants};
+use super::super::{
+    Kind, Protocol, Request, Resource, Response, Session, Snapshot, Versions, Wants, Words,
+};
 use super::checks::words;
 use super::world::NODE;
 use super::worlds::Worlds;
@@ -128,13 +130,13 @@ impl Model {
             return;
         }
         let wants = match self.protocol {
-            Protocol::Sotw => Wants::All(names.iter().cloned().collect()),
+            Protocol::Sotw => Wants::All(names.iter().collect()),
             Protocol::Delta => {
                 let have = self.have.get(&kind).into_iter().flatten().filter(|_| first);
                 Wants::Change {
-                    subscribe: names.difference(&before).cloned().collect(),
-                    unsubscribe: before.difference(&names).cloned().collect(),
-                    initial: have.map(|(name, (_, v))| (name.to_string(), v.clone())).collect(),
+                    subscribe: names.difference(&before).collect(),
+                    unsubscribe: before.difference(&names).collect(),
+                    initial: have.map(|(name, (_, version))| (name, version)).collect(),
                 }
             }
         };
@@ -188,12 +190,12 @@ impl Model {
             self.check();
         }
         let wants = match self.protocol {
-            Protocol::Sotw => {
-                Wants::All(self.wanted.get(&kind).into_iter().flatten().cloned().collect())
-            }
-            Protocol::Delta => {
-                Wants::Change { subscribe: vec![], unsubscribe: vec![], initial: vec![] }
-            }
+            Protocol::Sotw => Wants::All(self.wanted.get(&kind).into_iter().flatten().collect()),
+            Protocol::Delta => Wants::Change {
+                subscribe: Words::default(),
+                unsubscribe: Words::default(),
+                initial: Versions::default(),
+            },
         };
         let (type_url, nonce) = (kind.type_url().into(), response.nonce.to_string());
         let error = refuse.then(|| "no".to_string());

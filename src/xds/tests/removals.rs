@@ -67,8 +67,53 @@ fn s19_in_sotw_a_cluster_stays_listed_until_nothing_names_it() {
 fn s19_routes_go_after_the_listener_that_named_them() {
     let (mut world, mut rig) = delta();
     let step = rig.publish(world.remove(RDS, "t").remove(VHDS, "t/v").set(LDS, "l", "2"));
-    expect(&step, &[(LDS, &["l"], &[]), (VHDS, &[], &["t/v"])]);
+    expect(&step, &[(LDS, &["l"], &[])]);
     expect(&rig.ack(&step[0], &[]), &[(RDS, &[], &["t"])]);
+}
+
+#[test]
+fn s19_virtual_hosts_stay_while_the_client_names_their_route_configuration() {
+    let (mut world, mut rig) = delta();
+    world.remove(RDS, "t").remove(VHDS, "t/v").remove(CDS, "a").remove(EDS, "a");
+    world.set(LDS, "l", "2").set(RDS, "u", "1").set(VHDS, "u/v", "1");
+    let step = rig.publish(&mut world);
+    expect(&step, &[(LDS, &["l"], &[])]);
+    // The new listener warms: the old one still serves.
+    let joined = rig.change(RDS, &["u"], &[]);
+    expect(&joined, &[(RDS, &["u"], &[]), (VHDS, &["u/v"], &[])]);
+    expect(&rig.ack(&step[0], &[]), &[]);
+    expect(&rig.ack(&joined[1], &[]), &[]);
+    let gone = one(rig.ack(&joined[0], &[]));
+    expect(std::slice::from_ref(&gone), &[(RDS, &[], &["t"])]);
+    rig.ack(&gone, &[]);
+    // What is in the new table comes and goes meanwhile, and the cluster of the old one stays.
+    let step = rig.publish(world.set(VHDS, "u/w", "1").remove(VHDS, "u/v"));
+    expect(&step, &[(VHDS, &["u/w"], &["u/v"])]);
+    expect(&rig.ack(&step[0], &[]), &[]);
+    expect(&rig.wait(Duration::from_mins(1)), &[]);
+    // The old listener is drained.
+    let step = rig.change(RDS, &[], &["t"]);
+    expect(&step, &[(VHDS, &[], &["t/v"])]);
+    expect(&rig.ack(&step[0], &[]), &[(CDS, &[], &["a"]), (EDS, &[], &["a"])]);
+}
+
+#[test]
+fn s19_a_route_configuration_that_returns_has_its_virtual_hosts_still() {
+    let (mut world, mut rig) = delta();
+    let step = rig.publish(world.remove(RDS, "t").remove(VHDS, "t/v"));
+    expect(&step, &[(RDS, &[], &["t"])]);
+    rig.ack(&step[0], &[]);
+    // An Envoy that kept the configuration has them; one that dropped it needs them.
+    let step = rig.publish(world.set(RDS, "t", "1").set(VHDS, "t/v", "1"));
+    expect(&step, &[(RDS, &["t"], &[]), (VHDS, &["t/v"], &[])]);
+    for response in &step {
+        expect(&rig.ack(response, &[]), &[]);
+    }
+    // Or it returns with other ones.
+    let step = rig.publish(world.remove(RDS, "t").remove(VHDS, "t/v"));
+    rig.ack(&step[0], &[]);
+    let step = rig.publish(world.set(RDS, "t", "1").set(VHDS, "t/v", "2"));
+    expect(&step, &[(RDS, &["t"], &[]), (VHDS, &["t/v"], &[])]);
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::{Fault, Heard, Kind, Protocol, Request, Response, Session, Wants};
+use super::super::{
+    Fault, Heard, Kind, Protocol, Request, Response, Session, Versions, Wants, Words,
+};
 use super::world::{NODE, World};
 
 /// A session, a clock, and what a test says to them.
@@ -62,13 +64,13 @@ impl Rig {
     }
 
     fn wants(&self, subscribe: &[&str], unsubscribe: &[&str]) -> Wants {
-        let list = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+        let list = |names: &[&str]| names.iter().collect();
         match self.protocol {
             Protocol::Sotw => Wants::All(list(subscribe)),
             Protocol::Delta => Wants::Change {
                 subscribe: list(subscribe),
                 unsubscribe: list(unsubscribe),
-                initial: Vec::new(),
+                initial: Versions::default(),
             },
         }
     }
@@ -97,9 +99,9 @@ impl Rig {
     /// Delta: the first request of a client that has something already.
     pub fn resume(&mut self, kind: Kind, names: &[&str], has: &[(&str, &str)]) -> Vec<Response> {
         let wants = Wants::Change {
-            subscribe: names.iter().map(ToString::to_string).collect(),
-            unsubscribe: Vec::new(),
-            initial: has.iter().map(|(n, v)| ((*n).into(), (*v).into())).collect(),
+            subscribe: names.iter().collect(),
+            unsubscribe: Words::default(),
+            initial: has.iter().copied().collect(),
         };
         let type_url = kind.type_url().into();
         self.say(Request { type_url, wants, ..Request::default() }).unwrap()

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tonic::transport::{Channel, Endpoint};
 
-use super::super::{Listener, Server, Stats, Store};
+use super::super::{Clients, Listener, Server, Stats, Store};
 use super::world::{NODE, World};
 
 pub const PLANE: &str = "aether/test";
@@ -30,6 +30,7 @@ pub fn named(store: &Store) -> usize {
 pub struct Served {
     pub store: Store,
     pub stats: Arc<Stats>,
+    pub clients: Arc<Clients>,
     address: String,
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
@@ -54,12 +55,12 @@ impl Served {
             let address = listener.address().unwrap();
             (listener, format!("http://{address}"))
         };
-        let stats = server.stats();
+        let (stats, clients) = (server.stats(), server.clients());
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(server.run(vec![listener], async {
             let _ = stopped.await;
         }));
-        Self { store, stats, address, stop, task, _folder: folder }
+        Self { store, stats, clients, address, stop, task, _folder: folder }
     }
 
     /// A new connection.

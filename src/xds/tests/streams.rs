@@ -1,6 +1,6 @@
 //! Statements 1 to 5, and who waits.
 
-use super::super::{Fault, Heard, Kind, Protocol, Request, Standing, Wants};
+use super::super::{Fault, Heard, Kind, Protocol, Request, Standing, Versions, Wants, Words};
 use super::rig::{Rig, expect, one};
 use super::world::{CDS, LDS, NODE, World};
 
@@ -28,7 +28,7 @@ fn s01_each_type_has_its_own_nonce_version_and_subscription() {
 fn s01_a_per_type_service_implies_its_type_and_serves_no_other() {
     let mut rig = Rig::of(Protocol::Sotw, Some(CDS));
     rig.publish(&mut world());
-    let implied = Request { wants: Wants::All(vec![]), ..Request::default() };
+    let implied = Request { wants: Wants::All(Words::default()), ..Request::default() };
     expect(&rig.say(implied).unwrap(), &[(CDS, &["a"], &[])]);
     expect(&rig.ask(LDS, &[]), &[]);
     assert_eq!(rig.heard, Some(Heard::Unknown));
@@ -45,7 +45,7 @@ fn s02_an_empty_type_on_the_aggregated_service_is_refused() {
 fn s02_an_unknown_type_is_silence_in_sotw_and_removed_in_delta() {
     let url = "type.googleapis.com/envoy.config.route.v3.ScopedRouteConfiguration";
     let mut rig = Rig::sotw(&mut world());
-    let names = vec!["x".to_string(), "*".into()];
+    let names: Words = ["x", "*"].into_iter().collect();
     let request =
         Request { type_url: url.into(), wants: Wants::All(names.clone()), ..Request::default() };
     expect(&rig.say(request).unwrap(), &[]);
@@ -53,7 +53,11 @@ fn s02_an_unknown_type_is_silence_in_sotw_and_removed_in_delta() {
     expect(&rig.ask(CDS, &[]), &[(CDS, &["a"], &[])]);
 
     let mut rig = Rig::new(Protocol::Delta);
-    let wants = Wants::Change { subscribe: names, unsubscribe: vec![], initial: vec![] };
+    let wants = Wants::Change {
+        subscribe: names,
+        unsubscribe: Words::default(),
+        initial: Versions::default(),
+    };
     let request = Request { type_url: url.into(), wants, ..Request::default() };
     // Even this waits for the first snapshot.
     expect(&rig.say(request).unwrap(), &[]);
@@ -61,7 +65,11 @@ fn s02_an_unknown_type_is_silence_in_sotw_and_removed_in_delta() {
     assert_eq!((response.type_url.as_ref(), response.removed.len()), (url, 1));
     assert!(response.nonce != 0 && response.resources.is_empty());
     // Its acknowledgement is answered with silence.
-    let wants = Wants::Change { subscribe: vec![], unsubscribe: vec![], initial: vec![] };
+    let wants = Wants::Change {
+        subscribe: Words::default(),
+        unsubscribe: Words::default(),
+        initial: Versions::default(),
+    };
     let nonce = response.nonce.to_string();
     let ack = Request { type_url: url.into(), nonce, wants, ..Request::default() };
     expect(&rig.say(ack).unwrap(), &[]);

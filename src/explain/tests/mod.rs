@@ -1,0 +1,7 @@
+//! Explanations of small worlds.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod answers;
+mod property;
+mod told;
+mod world;
