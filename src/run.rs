@@ -3,6 +3,7 @@
 mod admin;
 mod explain;
 mod identity_ready;
+mod kept;
 mod objects;
 mod once;
 mod pins;
@@ -119,9 +120,11 @@ pub async fn serve(options: Options) -> Result<()> {
         leave.cancel();
     };
     server.run(listeners, stop).await;
-    if let Some(webhook) = webhook {
-        webhook.await.context("the webhook")?;
-    }
+    // Whatever broke: the rest ends in good order, so that another process leads at once.
+    let webhook = match webhook {
+        Some(webhook) => webhook.await.context("the webhook"),
+        None => Ok(()),
+    };
     // The source ends, its channel closes, and with it the reconciler.
     following.abort();
     drop(pins);
@@ -132,6 +135,7 @@ pub async fn serve(options: Options) -> Result<()> {
     if let Some(admin) = admin {
         admin.await.context("health and metrics")?;
     }
+    webhook?;
     info!("stopped");
     Ok(())
 }

@@ -55,8 +55,10 @@ mod tests {
         assert_eq!(asked(&|_| Some("0".into())), unset);
         assert_eq!(asked(&|_| Some("".into())), Vec::<String>::new());
         let one = asked(&|name| (name == "AETHER_DNS_UPSTREAM").then(OsString::new));
-        let lost: Vec<_> = unset.iter().filter(|option| !one.contains(option)).collect();
-        let expected = ["check", "render", "serve"].map(|name| format!("{name} --dns_upstream"));
+        let mut lost: Vec<_> = unset.iter().filter(|option| !one.contains(option)).collect();
+        lost.sort();
+        let expected =
+            ["check", "explain", "render", "serve"].map(|name| format!("{name} --dns_upstream"));
         assert_eq!(lost, expected.iter().collect::<Vec<_>>());
     }
 }

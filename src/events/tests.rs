@@ -180,6 +180,7 @@ fn every_reason_is_documented() {
         Reason::Unmanaged,
         Reason::ConflictingPods,
         Reason::NotGenerated,
+        Reason::HeldBack,
     ];
     let told = all.iter().filter(|reason| EventReason::of(**reason).is_some()).count();
     assert_eq!(told, EventReason::ALL.len() - 1);

@@ -46,21 +46,16 @@ impl Carried<'_> {
                 Outcome::Closed { why: "what is not HTTP gets 400 Bad Request there".to_owned() }
             }
             Leads::Http { routes, replies } => self.http(&routes, replies.as_ref(), &mut steps)?,
-            Leads::Tcp { cluster } => match envoy::cluster(self.view, &cluster)? {
-                Some(found) => self.upstream(&found, None, &mut steps)?,
-                None => {
-                    let why = self.no_such_port(&cluster);
-                    steps.push(
-                        Step::new(Topic::Cluster, format!("{cluster} does not exist")).because(
-                            format!("Cluster {cluster}"),
-                            "",
-                            "",
-                            "a TCP connection to a cluster that does not exist is closed",
-                        ),
-                    );
-                    Outcome::Closed { why }
+            Leads::Tcp { cluster } => {
+                if let Some(found) = envoy::cluster(self.view, &cluster)? {
+                    self.upstream(&found, None, &mut steps)?
+                } else {
+                    let rule = "a TCP connection to a cluster that does not exist is closed";
+                    let step = Step::new(Topic::Cluster, format!("{cluster} does not exist"));
+                    steps.push(step.because(format!("Cluster {cluster}"), "", "", rule));
+                    Outcome::Closed { why: self.no_such_port(&cluster) }
                 }
-            },
+            }
         };
         Ok(Path { speaks: vec![speaks], steps, outcome })
     }
@@ -140,24 +135,24 @@ impl Carried<'_> {
             steps.push(Step::new(Topic::Route, format!("no route of {routes} takes {authority}")));
             return Ok(Outcome::Answered { status: 404, body });
         };
-        steps.push(self.route(&routed, routes, &authority));
+        steps.push(Self::route(&routed, routes, &authority));
         match routed.to {
             Err((status, body)) => {
                 let body = reply(replies, "direct_response", &body);
                 Ok(Outcome::Answered { status, body })
             }
-            Ok(cluster) => match envoy::cluster(self.view, &cluster)? {
-                Some(found) => self.upstream(&found, Some(replies), steps),
-                None => {
-                    steps.push(Step::new(Topic::Cluster, format!("{cluster} does not exist")));
-                    let body = reply(replies, "cluster_not_found", "");
-                    Ok(Outcome::Answered { status: 503, body })
+            Ok(cluster) => {
+                if let Some(found) = envoy::cluster(self.view, &cluster)? {
+                    return self.upstream(&found, Some(replies), steps);
                 }
-            },
+                steps.push(Step::new(Topic::Cluster, format!("{cluster} does not exist")));
+                let body = reply(replies, "cluster_not_found", "");
+                Ok(Outcome::Answered { status: 503, body })
+            }
         }
     }
 
-    fn route(&self, routed: &Routed, table: &str, authority: &str) -> Step {
+    fn route(routed: &Routed, table: &str, authority: &str) -> Step {
         let object = format!("RouteConfiguration {table}");
         let name = routed.host.strip_prefix(&format!("{table}/")).unwrap_or(&routed.host);
         let field = format!("virtual_hosts[{name}].domains");

@@ -84,6 +84,7 @@ impl Step {
     }
 
     /// With something that decided it.
+    #[expect(clippy::needless_pass_by_value, reason = "objects are often named where it is called")]
     pub(super) fn because(
         mut self,
         object: impl ToString,

@@ -78,13 +78,12 @@ pub fn explain(question: &Question, evidence: &Evidence) -> Result<Explanation, 
     let standing = service::meant(&destination.host, &resolved, &question.pod, evidence);
     steps.extend(service::step(&standing, &question.pod, evidence));
     let to = resolved.addresses.first().copied();
-    let not_captured = match outside {
-        Some(why) => Some(why),
-        None => {
-            let (step, why) = redirect::step(pod, to, destination.port, evidence);
-            steps.push(step);
-            why
-        }
+    let not_captured = if outside.is_some() {
+        outside
+    } else {
+        let (step, why) = redirect::step(pod, to, destination.port, evidence);
+        steps.push(step);
+        why
     };
     let paths = match not_captured {
         Some(why) => {

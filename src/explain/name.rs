@@ -66,7 +66,7 @@ impl<'a> Names<'a> {
             match self.answer(one) {
                 Answer::Known(resolved, who, step) => {
                     let mut step = step;
-                    step.says = format!("{} {who}", self.asked(host, one));
+                    step.says = format!("{} {who}", Self::asked(host, one));
                     step.notes.splice(0..0, self.notes(host, one, &before));
                     return (resolved, step);
                 }
@@ -119,7 +119,7 @@ impl<'a> Names<'a> {
         ))
     }
 
-    fn asked(&self, host: &str, found: &str) -> String {
+    fn asked(host: &str, found: &str) -> String {
         let plain = host.strip_suffix('.').unwrap_or(host);
         if plain == found {
             plain.to_owned()

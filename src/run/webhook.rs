@@ -1,7 +1,9 @@
 //! The webhook, wired: its certificate, its address, its server.
 
 use std::net::TcpListener;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use futures::FutureExt;
@@ -9,6 +11,7 @@ use futures::future::BoxFuture;
 use tokio::task::JoinHandle;
 use tracing::{error, info};
 
+use super::kept;
 use crate::admin;
 use crate::admission::certs::files::{Files, Usable};
 use crate::admission::certs::{self, Keeper, Kubernetes, Slot};
@@ -21,12 +24,18 @@ use crate::leader::Leadership;
 use crate::permissions::Permission;
 use crate::source::kubernetes::Connection;
 
+/// How long what keeps the certificate rests after it broke.
+const REST: Duration = Duration::from_secs(3);
+
 /// A webhook that can be started: its address is bound, and its certificate can be had.
 pub(super) struct Bound {
     options: Options,
     listener: TcpListener,
     certificate: Source,
 }
+
+/// Begins the task that keeps the certificate.
+type Begin = Box<dyn FnMut() -> BoxFuture<'static, ()> + Send>;
 
 /// Where the certificate comes from.
 enum Source {
@@ -128,26 +137,31 @@ impl Bound {
         let webhook = Arc::new(Webhook::new(options.settings, reviews, Limits::default()));
         Ok(tokio::spawn(async move {
             let served = server::serve(listener, tls, webhook, stop, options.drain);
-            tokio::select! {
-                served = served => if let Err(error) = served {
-                    error!("the webhook ended: {error}");
-                    part.waiting(format!("it ended: {error}"));
+            // Whatever ends one of the two, the other must not say that all is well.
+            let served = AssertUnwindSafe(served).catch_unwind();
+            let ended = tokio::select! {
+                served = served => match served {
+                    Ok(Ok(())) => return,
+                    Ok(Err(error)) => error.to_string(),
+                    Err(panic) => kept::words(panic.as_ref()),
                 },
-                () = keep => {}
-            }
+                () = kept::kept(keep, REST, &part) => "nobody keeps its certificate".to_owned(),
+            };
+            error!("the webhook ended: {ended}");
+            part.waiting(format!("it ended: {ended}; start this process anew"));
         }))
     }
 }
 
 impl Source {
-    /// Keeps a certificate in the slot, for ever.
+    /// What keeps a certificate in the slot, for ever; it can be begun anew.
     fn keep(
         self,
         leadership: Option<&Leadership>,
         slot: Arc<Slot>,
         health: Part,
         metrics: &admin::Metrics,
-    ) -> BoxFuture<'static, ()> {
+    ) -> Begin {
         let counts = certs::Metrics::default();
         metrics.register(|registry| counts.register(registry));
         match self {
@@ -155,9 +169,13 @@ impl Source {
                 let kubernetes = Kubernetes::new(connection.client, &settings);
                 let leadership = leadership.cloned().unwrap_or_else(Leadership::alone);
                 let (settings, metrics) = (*settings, counts);
-                Keeper { kubernetes, leadership, settings, slot, health, metrics }.run().boxed()
+                let keeper = Keeper { kubernetes, leadership, settings, slot, health, metrics };
+                Box::new(move || keeper.clone().run().boxed())
             }
-            Self::Files(files, first) => files.follow(first, slot, health, counts).boxed(),
+            Self::Files(files, first) => Box::new(move || {
+                let (slot, health, counts) = (slot.clone(), health.clone(), counts.clone());
+                files.clone().follow(first.clone(), slot, health, counts).boxed()
+            }),
         }
     }
 }

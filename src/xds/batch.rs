@@ -151,7 +151,7 @@ impl From<Vec<Resource>> for Batch {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
     use super::super::Kind;
     use super::*;

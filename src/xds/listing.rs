@@ -43,7 +43,10 @@ impl Listing {
 
 /// Listings by the lenses that count. They belong to what is seen, and go with it.
 #[derive(Debug, Default)]
-pub(super) struct Listings(Mutex<Vec<(Box<[Lens]>, Arc<Listing>)>>);
+pub(super) struct Listings(Mutex<Vec<Seen>>);
+
+/// Some lenses, and what is seen through them.
+type Seen = (Box<[Lens]>, Arc<Listing>);
 
 impl Listings {
     /// The listing of those who look through these lenses.

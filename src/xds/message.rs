@@ -22,7 +22,7 @@ impl Decoder for RequestDecoder {
 
     fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<Request>, Status> {
         let message = from.copy_to_bytes(from.remaining());
-        let request = read(self.0, message);
+        let request = read(self.0, &message);
         request.map(Some).map_err(|error| Status::internal(error.to_string()))
     }
 
@@ -52,14 +52,14 @@ const DELTA: Tags =
     Tags { node: 1, url: 2, names: 3, unsubscribe: 4, initial: 5, nonce: 6, error: 7 };
 
 /// Reads a request. Of a field that must stand there once the last one counts. All strings in it are looked at here, so that the lists can be trusted later.
-pub(super) fn read(protocol: Protocol, message: Bytes) -> Result<Request, Malformed> {
+pub(super) fn read(protocol: Protocol, message: &Bytes) -> Result<Request, Malformed> {
     let tags = match protocol {
         Protocol::Sotw => SOTW,
         Protocol::Delta => DELTA,
     };
     let mut request = Request::default();
     let [mut names, mut unsubscribe, mut initial] = [Tally::default(); 3];
-    for field in Fields(&message) {
+    for field in Fields(message) {
         let (tag, value) = field?;
         if tag == tags.names {
             names.name(text(tag, value)?);
@@ -81,11 +81,11 @@ pub(super) fn read(protocol: Protocol, message: Bytes) -> Result<Request, Malfor
         }
     }
     request.wants = match protocol {
-        Protocol::Sotw => Wants::All(Words::fields(&message, tags.names, names)),
+        Protocol::Sotw => Wants::All(Words::fields(message, tags.names, names)),
         Protocol::Delta => Wants::Change {
-            subscribe: Words::fields(&message, tags.names, names),
-            unsubscribe: Words::fields(&message, tags.unsubscribe, unsubscribe),
-            initial: Versions::fields(&message, tags.initial, initial),
+            subscribe: Words::fields(message, tags.names, names),
+            unsubscribe: Words::fields(message, tags.unsubscribe, unsubscribe),
+            initial: Versions::fields(message, tags.initial, initial),
         },
     };
     Ok(request)
@@ -93,7 +93,7 @@ pub(super) fn read(protocol: Protocol, message: Bytes) -> Result<Request, Malfor
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::panic)]
 
     use envoy_types::pb::envoy::config::core::v3::Node;
     use envoy_types::pb::envoy::service::discovery::v3::{DeltaDiscoveryRequest, DiscoveryRequest};
@@ -103,12 +103,12 @@ mod tests {
 
     use super::*;
 
-    fn node(id: &str) -> Option<Node> {
-        Some(Node { id: id.into(), cluster: "c".into(), ..Default::default() })
+    fn node(id: &str) -> Node {
+        Node { id: id.into(), cluster: "c".into(), ..Default::default() }
     }
 
-    fn error(words: &str) -> Option<Rpc> {
-        Some(Rpc { code: 13, message: words.into(), ..Default::default() })
+    fn error(words: &str) -> Rpc {
+        Rpc { code: 13, message: words.into(), ..Default::default() }
     }
 
     proptest! {
@@ -122,28 +122,28 @@ mod tests {
         ) {
             let sotw = DiscoveryRequest {
                 version_info: "7".into(),
-                node: node(&id),
+                node: Some(node(&id)),
                 resource_names: names.clone(),
                 type_url: "url".into(),
                 response_nonce: "5".into(),
-                error_detail: refused.as_deref().and_then(error),
+                error_detail: refused.as_deref().map(error),
                 ..Default::default()
             };
-            let got = read(Protocol::Sotw, sotw.encode_to_vec().into()).unwrap();
+            let got = read(Protocol::Sotw, &sotw.encode_to_vec().into()).unwrap();
             prop_assert_eq!(got.wants, Wants::All(names.iter().collect()));
             prop_assert_eq!(got.node, Some(id.clone()));
             prop_assert_eq!((&*got.type_url, &*got.nonce, got.error), ("url", "5", refused.clone()));
             let delta = DeltaDiscoveryRequest {
-                node: node(&id),
+                node: Some(node(&id)),
                 type_url: "url".into(),
                 resource_names_subscribe: names.clone(),
                 resource_names_unsubscribe: others.clone(),
                 initial_resource_versions: held.clone(),
                 response_nonce: "5".into(),
-                error_detail: refused.as_deref().and_then(error),
+                error_detail: refused.as_deref().map(error),
                 ..Default::default()
             };
-            let got = read(Protocol::Delta, delta.encode_to_vec().into()).unwrap();
+            let got = read(Protocol::Delta, &delta.encode_to_vec().into()).unwrap();
             let Wants::Change { subscribe, unsubscribe, initial } = got.wants else { panic!() };
             prop_assert_eq!(subscribe, names.iter().collect());
             prop_assert_eq!(unsubscribe, others.iter().collect());
@@ -156,7 +156,7 @@ mod tests {
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             for protocol in [Protocol::Sotw, Protocol::Delta] {
-                let ours = read(protocol, bytes.clone().into());
+                let ours = read(protocol, &bytes.clone().into());
                 let stock = match protocol {
                     Protocol::Sotw => DiscoveryRequest::decode(&*bytes).is_ok(),
                     Protocol::Delta => DeltaDiscoveryRequest::decode(&*bytes).is_ok(),
@@ -169,7 +169,8 @@ mod tests {
 
     #[test]
     fn what_is_no_request_is_refused() {
-        let read = |bytes: &[u8]| read(Protocol::Delta, Bytes::copy_from_slice(bytes)).unwrap_err();
+        let read =
+            |bytes: &[u8]| read(Protocol::Delta, &Bytes::copy_from_slice(bytes)).unwrap_err();
         assert_eq!(read(&[0x1a, 2, b'a']), Malformed::Short(3));
         assert_eq!(read(&[0x1a, 1, 0xff]), Malformed::Text(3));
         assert_eq!(read(&[0x2a, 3, 0x0a, 1, 0xff]), Malformed::Text(1));

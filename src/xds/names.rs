@@ -135,18 +135,13 @@ impl Names {
             return;
         };
         for name in changed {
-            match (old.shows(kind, name), new.shows(kind, name)) {
-                (true, false) => {
-                    if !self.minus.remove(name) {
-                        self.plus.insert(name.clone());
-                    }
-                }
-                (false, true) => {
-                    if !self.plus.remove(name) {
-                        self.minus.insert(name.clone());
-                    }
-                }
-                _ => {}
+            let (from, to) = match (old.shows(kind, name), new.shows(kind, name)) {
+                (true, false) => (&mut self.minus, &mut self.plus),
+                (false, true) => (&mut self.plus, &mut self.minus),
+                _ => continue,
+            };
+            if !from.remove(name) {
+                to.insert(name.clone());
             }
         }
     }

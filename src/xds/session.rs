@@ -2,7 +2,7 @@
 //!
 //! Nothing here waits, reads a clock or touches a socket; what is sent next is a pure decision.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -156,6 +156,11 @@ impl Session {
         };
         self.want(kind, nonce, &request.wants, now);
         Ok(heard)
+    }
+
+    /// The types that were asked for before the node had a view.
+    pub(super) fn awaited(&self) -> BTreeSet<Kind> {
+        self.waiting.iter().map(|(kind, ..)| *kind).collect()
     }
 
     /// Takes in what is wanted, the first time or later.

@@ -173,7 +173,9 @@ impl Shelf {
             }
             said.fates
         };
-        fates.into_iter().for_each(|fate| (canary.on_fate)(fate));
+        for fate in fates {
+            (canary.on_fate)(fate);
+        }
     }
 }
 

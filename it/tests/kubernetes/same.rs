@@ -95,6 +95,58 @@ async fn the_same_objects_make_the_same_mesh() -> Result<()> {
     Ok(())
 }
 
+/// What has no value where a text belongs has an empty one, to an API server and so to a folder.
+const NULLS: &str = r#"
+apiVersion: v1
+kind: Namespace
+metadata: { name: nulls }
+---
+apiVersion: v1
+kind: Service
+metadata:
+  { name: port, namespace: nulls, labels: { aether.io/mesh-service: "true", app: null }, annotations: { aether.io/port: null } }
+spec: { ports: [{ port: 80, name: null }], selector: { app: null } }
+---
+apiVersion: v1
+kind: Service
+metadata:
+  { name: name, namespace: nulls, labels: { aether.io/mesh-service: "true" }, annotations: { aether.io/service: ~ } }
+spec: { ports: [{ port: 80 }] }
+---
+apiVersion: v1
+kind: Service
+metadata:
+  { name: none, namespace: nulls, labels: { aether.io/mesh-service: null }, annotations: { aether.io/service: ~ } }
+spec: { ports: [{ port: 80 }] }
+"#;
+
+#[tokio::test]
+async fn a_null_is_the_empty_text_that_an_api_server_makes_of_it() -> Result<()> {
+    let stage = Stage::new().await?;
+    stage.cluster.kubectl(&["create", "-f", "-"], NULLS).await?;
+    let read = ["get", "service", "port", "-n", "nulls", "-o", "json"];
+    let stored: Value = serde_json::from_str(&stage.cluster.kubectl(&read, "").await?)?;
+    for pointer in
+        ["/metadata/labels/app", "/metadata/annotations/aether.io~1port", "/spec/selector/app"]
+    {
+        ensure!(stored.pointer(pointer) == Some(&Value::from("")), "{pointer}: {stored}");
+    }
+    let folder = it::places::folder()?;
+    std::fs::write(folder.path().join("nulls.yaml"), NULLS)?;
+    let kubeconfig = stage.kubeconfig()?;
+    let by_server = findings(&aether("check --json", kubeconfig.to_str(), None)?)?;
+    let by_folder = findings(&aether("check --json", None, folder.path().to_str())?)?;
+    let ours = |all: Vec<Value>| -> Vec<Value> {
+        all.into_iter().filter(|finding| finding["namespace"] == "nulls").collect()
+    };
+    let (by_server, by_folder) = (ours(by_server), ours(by_folder));
+    ensure!(by_server == by_folder, "{by_server:#?}\n{by_folder:#?}");
+    let wrong: Vec<_> =
+        by_server.iter().filter(|found| found["reason"] == "InvalidValue").collect();
+    ensure!(wrong.len() == 2, "{by_server:#?}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn two_replicas_serve_equal_bytes_and_versions() -> Result<()> {
     let stage = Stage::new().await?;

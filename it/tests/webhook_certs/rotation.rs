@@ -28,14 +28,14 @@ const SHORT: [&str; 6] =
 const RATE: u32 = 50;
 
 /// Creates pods for as long as it lives.
-struct Load {
+pub struct Load {
     created: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
     task: AbortOnDropHandle<Result<()>>,
 }
 
 impl Load {
-    fn start(client: Client) -> Self {
+    pub fn start(client: Client) -> Self {
         let (created, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
         let (counted, stopped) = (created.clone(), stop.clone());
         let task = tokio::spawn(async move {
@@ -67,7 +67,7 @@ impl Load {
         Self { created, stop, task: AbortOnDropHandle::new(task) }
     }
 
-    async fn end(self) -> Result<u64> {
+    pub async fn end(self) -> Result<u64> {
         self.stop.store(true, Ordering::Relaxed);
         self.task.await??;
         Ok(self.created.load(Ordering::Relaxed))

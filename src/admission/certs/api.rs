@@ -13,6 +13,7 @@ use kube::core::Status;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+use super::asked::ROTATE;
 use super::authority::{Authorities, Unix};
 use super::bundle::{self, Configuration};
 use super::secret::{self, Secret};
@@ -209,7 +210,10 @@ fn read_secret(object: &Value) -> Secret {
     let Ok(read) = serde_json::from_value::<v1::Secret>(object.clone()) else {
         return Secret::Unknown("it is no Secret that can be read".to_owned());
     };
+    let mut annotations = read.metadata.annotations.unwrap_or_default();
+    let asked = annotations.remove(ROTATE).filter(|asked| !asked.is_empty());
     Secret::Found {
+        asked: asked.map(Into::into),
         uid: read.metadata.uid.unwrap_or_default(),
         version: read.metadata.resource_version.unwrap_or_default(),
         immutable: read.immutable.unwrap_or_default(),

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use super::asked::Rotation;
 use crate::leader::Boot;
 
 /// Seconds since 1970, as in certificates.
@@ -101,6 +102,8 @@ pub struct Authorities {
     pub next: Option<Pair>,
     /// Those that signed before, the newest last.
     pub retired: Vec<Retired>,
+    /// What somebody asked for.
+    pub rotation: Rotation,
 }
 
 impl Authorities {

@@ -38,7 +38,7 @@ const GATHER: Duration = Duration::from_millis(20);
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(3));
 
 /// Keeps the certificate of this replica, and as a leader the authorities of all.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Keeper {
     /// The API server.
     pub kubernetes: Kubernetes,

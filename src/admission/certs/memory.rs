@@ -1,8 +1,9 @@
 //! What a process remembers of what it read.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use super::authority::{Authorities, Der, Now, Retired};
+use super::authority::{Authorities, Der, Now, Pair, Retired};
 use super::bundle::{Configuration, Entry};
 use super::secret::Secret;
 use super::settings::Settings;
@@ -13,8 +14,13 @@ use crate::leader::Boot;
 pub struct Memory {
     /// What the Secret held when it could last be read.
     pub good: Option<Authorities>,
+    /// What could sign, and whose key the Secret has no more. Another hand may have thrown it out
+    /// with nothing ready in its place: certificates can be renewed by it while it is trusted.
+    pub lost: Vec<Pair>,
     /// The bundles as they were last read; `None` before.
     pub live: Option<Live>,
+    /// What the Secret's annotation last asked for. It goes with a Secret that is deleted.
+    pub asked: Option<Arc<str>>,
     /// Since when each retired authority was seen to be retired.
     pub retired: BTreeMap<Der, Boot>,
 }
@@ -36,6 +42,9 @@ pub struct Live {
 impl Memory {
     /// Takes in what was read.
     pub fn observe(&mut self, secret: &Secret, configuration: &Configuration, now: Boot) {
+        if let Secret::Found { asked, .. } = secret {
+            self.asked.clone_from(asked);
+        }
         if let Secret::Found { contents: Ok(authorities), .. } = secret {
             let retired = authorities.retired.iter().map(|retired| retired.authority.der.clone());
             let before = std::mem::take(&mut self.retired);
@@ -44,7 +53,11 @@ impl Memory {
                 (der, since)
             };
             self.retired = retired.map(since).collect();
-            self.good = Some(authorities.clone());
+            let before = self.good.replace(authorities.clone()).unwrap_or_default();
+            let pairs = before.signing.into_iter().chain(before.next);
+            self.lost.extend(pairs);
+            let here = [&authorities.signing, &authorities.next];
+            self.lost.retain(|pair| !here.contains(&&Some(pair.clone())));
         }
         match configuration {
             // What was live is live still, as far as anybody here knows. Whether it was so all the
@@ -69,6 +82,9 @@ impl Memory {
                 });
             }
         }
+        if let Some(live) = &self.live {
+            self.lost.retain(|pair| live.since.contains_key(&pair.authority.der));
+        }
     }
 
     /// Since when an authority is in the live bundle.
@@ -77,10 +93,10 @@ impl Memory {
     }
 
     /// When a retired authority is trusted no more: by the calendar, and not before it was seen
-    /// here to be retired for an overlap, since a calendar may jump.
+    /// here to be retired for two overlaps, since a calendar may jump.
     pub(super) fn over_at(&self, retired: &Retired, settings: &Settings, now: Now) -> Boot {
         let seen = self.retired.get(&retired.authority.der).copied().unwrap_or(now.boot);
-        now.boot_at(retired.until).max(seen + settings.overlap)
+        now.boot_at(retired.until).max(seen + settings.overlap * 2)
     }
 
     /// Whether it is.

@@ -48,7 +48,7 @@ impl Metrics {
         webhook.register(
             "authority_steps",
             "Changes of the authorities that were written: begin, restore, adopt, prepare, promote, \
-             forget",
+             forget, rotate",
             self.rotations.clone(),
         );
         webhook.register(

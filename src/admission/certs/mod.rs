@@ -20,9 +20,13 @@
 //! What somebody deleted or overwrote the leader puts back from its memory; one that has none takes
 //! up the authorities of ours that API servers still trust, and begins a new one next to them.
 //!
+//! Whoever has reason to think that a key is in other hands asks for another authority by an
+//! annotation ([`ROTATE`]).
+//!
 //! [`plan()`] decides, and knows neither an API server nor a key nor a clock; [`Keeper`] acts.
 
 mod api;
+mod asked;
 mod authority;
 mod bundle;
 pub mod files;
@@ -40,6 +44,7 @@ mod tests;
 mod x509;
 
 pub use api::Kubernetes;
+pub use asked::{ROTATE, Rotation};
 pub use authority::{Authorities, Authority, Der, Key, Now, Pair, Retired, Unix, unix_now};
 pub use bundle::{Bundle, Configuration, Entry};
 pub use keeper::Keeper;

@@ -118,7 +118,7 @@ pub fn plan(observed: &Observed<'_>, settings: &Settings) -> Plan {
     plan.write = match secret {
         Secret::Unknown(_) => None,
         Secret::Absent => Some(Write::Create(rotation::anew(memory, configuration, settings, now))),
-        Secret::Found { uid, version, immutable, contents } => {
+        Secret::Found { uid, version, immutable, contents, .. } => {
             let change = match contents {
                 Err(_) => Some(rotation::anew(memory, configuration, settings, now)),
                 Ok(authorities) => {

@@ -1,5 +1,6 @@
 //! What the Secret is to hold next.
 
+use super::asked;
 use super::authority::{Authorities, Authority, Now, Retired, Unix};
 use super::bundle::Configuration;
 use super::memory::Memory;
@@ -42,6 +43,8 @@ pub enum Step {
     Promote,
     /// What is not trusted any more goes.
     Forget,
+    /// A next authority is begun since somebody asked for it; all others are given up.
+    Rotate,
 }
 
 impl Step {
@@ -54,6 +57,7 @@ impl Step {
             Self::Prepare => "prepare",
             Self::Promote => "promote",
             Self::Forget => "forget",
+            Self::Rotate => "rotate",
         }
     }
 }
@@ -66,12 +70,27 @@ pub(super) fn anew(
     now: Now,
 ) -> Contents {
     let mut authorities = memory.good.clone().unwrap_or_default();
+    // Whoever remembers an earlier day may find trusted what is over for him and others present.
+    let soon = asked::soon(settings, now);
+    for retired in &mut authorities.retired {
+        if configuration.trusts(&retired.authority.der) {
+            retired.until = retired.until.max(soon);
+        }
+    }
     adopt(&mut authorities, configuration, settings, now);
+    if authorities.all().next().is_none() {
+        // Whatever was asked for, nobody has anything older.
+        authorities.rotation.done.clone_from(&memory.asked);
+        return Contents { authorities, fresh: Some(Place::Signing), step: Step::Begin };
+    }
+    // It goes with a Secret that is deleted, so it is done at once.
+    if let Some(asked) = authorities.rotation.due(memory.asked.as_ref()) {
+        return asked::begin(authorities, asked, settings, now);
+    }
     if memory.good.is_some() {
         return Contents { authorities, fresh: None, step: Step::Restore };
     }
-    let place = if authorities.retired.is_empty() { Place::Signing } else { Place::Next };
-    Contents { authorities, fresh: Some(place), step: Step::Begin }
+    Contents { authorities, fresh: Some(Place::Next), step: Step::Begin }
 }
 
 /// Takes up the valid authorities of ours that are trusted and not known: whoever made them was
@@ -95,7 +114,7 @@ fn adopt(
 
 /// From now on it signs nothing more. What it signed lives for a certificate's life at most, and not
 /// longer than the authority itself.
-fn retire(authority: Authority, settings: &Settings, wall: Unix) -> Retired {
+pub(super) fn retire(authority: Authority, settings: &Settings, wall: Unix) -> Retired {
     let life = settings.certificate.as_secs();
     let until = wall.saturating_add(life).min(authority.until).saturating_add(settings.grace());
     Retired { authority, until }
@@ -125,6 +144,9 @@ pub(super) fn next(
     if adopt(&mut more, configuration, settings, now) {
         return write(more, None, Step::Adopt);
     }
+    if let Some(asked) = authorities.rotation.due(memory.asked.as_ref()) {
+        return Due::Now(Box::new(asked::begin(authorities.clone(), asked, settings, now)));
+    }
     let mut at = Boot::NEVER;
     match (&authorities.signing, &authorities.next) {
         // It has missed its time, and has signed nothing.
@@ -138,6 +160,7 @@ pub(super) fn next(
                 let old = std::mem::replace(&mut promoted.signing, promoted.next.take());
                 let old = old.map(|pair| retire(pair.authority, settings, now.wall));
                 promoted.retired.extend(old);
+                asked::promoted(&mut promoted, settings, now);
                 return write(promoted, None, Step::Promote);
             }
             Some(since) => at = since + settings.overlap,

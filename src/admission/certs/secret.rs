@@ -1,9 +1,11 @@
 //! The Secret, as data and as what it means.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use k8s_openapi::ByteString;
 
+use super::asked::Rotation;
 use super::authority::{Authorities, Pair, Retired, Unix};
 use super::x509::{self, X509Error};
 
@@ -12,10 +14,14 @@ use super::x509::{self, X509Error};
 const SIGNING: (&str, &str) = ("tls.crt", "tls.key");
 /// Data keys of the next one.
 const NEXT: (&str, &str) = ("next.crt", "next.key");
+/// Data keys of what was asked for by the annotation, begun and done.
+const ROTATION: (&str, &str) = ("rotation-begun", "rotation-done");
 /// Around the time until which a retired one is trusted, and its number among those of this time.
 const RETIRED: (&str, &str) = ("retired-", ".crt");
 
 /// The Secret as it was read.
+// There is one at a time: a box for the large form would spare nothing.
+#[allow(clippy::large_enum_variant)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Secret {
     /// It could not be read, for this reason.
@@ -30,6 +36,8 @@ pub enum Secret {
         version: String,
         /// Whether nobody may change it; it can only be deleted.
         immutable: bool,
+        /// What its annotation asks for.
+        asked: Option<Arc<str>>,
         /// What it holds.
         contents: Result<Authorities, Fault>,
     },
@@ -52,6 +60,9 @@ pub enum Fault {
         /// Why.
         cause: X509Error,
     },
+    /// It is no text.
+    #[error("{0} is no text")]
+    Text(String),
     /// A key that nobody here wrote.
     #[error("the key {0:?} is none of ours")]
     Foreign(String),
@@ -60,12 +71,13 @@ pub enum Fault {
 /// Reads the data of the Secret. All of it must be ours and whole: what was changed by another hand
 /// is put back, not guessed at.
 pub(super) fn read(data: &BTreeMap<String, ByteString>) -> Result<Authorities, Fault> {
-    let mut authorities =
-        Authorities { signing: pair(data, SIGNING)?, next: pair(data, NEXT)?, retired: Vec::new() };
+    let rotation = Rotation { begun: text(data, ROTATION.0)?, done: text(data, ROTATION.1)? };
+    let (signing, next) = (pair(data, SIGNING)?, pair(data, NEXT)?);
+    let mut authorities = Authorities { signing, next, retired: Vec::new(), rotation };
     if authorities.signing.is_none() && authorities.next.is_none() {
         return Err(Fault::Empty);
     }
-    let own = [SIGNING.0, SIGNING.1, NEXT.0, NEXT.1];
+    let own = [SIGNING.0, SIGNING.1, NEXT.0, NEXT.1, ROTATION.0, ROTATION.1];
     for (key, value) in data.iter().filter(|(key, _)| !own.contains(&key.as_str())) {
         let middle = key.strip_prefix(RETIRED.0).and_then(|key| key.strip_suffix(RETIRED.1));
         let until = middle.and_then(|middle| middle.split('-').next()?.parse::<Unix>().ok());
@@ -77,6 +89,12 @@ pub(super) fn read(data: &BTreeMap<String, ByteString>) -> Result<Authorities, F
     }
     authorities.retired.sort_by_key(|retired| retired.until);
     Ok(authorities)
+}
+
+fn text(data: &BTreeMap<String, ByteString>, key: &str) -> Result<Option<Arc<str>>, Fault> {
+    let Some(bytes) = data.get(key) else { return Ok(None) };
+    let text = std::str::from_utf8(&bytes.0).map_err(|_| Fault::Text(key.to_owned()))?;
+    Ok(Some(text.into()))
 }
 
 fn pair(
@@ -108,6 +126,12 @@ pub(super) fn data(authorities: &Authorities) -> BTreeMap<String, ByteString> {
             let pem = x509::pem(&pair.authority).into_bytes();
             data.insert(certificate.to_owned(), ByteString(pem));
             data.insert(key.to_owned(), ByteString(pair.key.pem().as_bytes().to_vec()));
+        }
+    }
+    let Rotation { begun, done } = &authorities.rotation;
+    for (text, key) in [(begun, ROTATION.0), (done, ROTATION.1)] {
+        if let Some(text) = text {
+            data.insert(key.to_owned(), ByteString(text.as_bytes().to_vec()));
         }
     }
     for (number, retired) in authorities.retired.iter().enumerate() {

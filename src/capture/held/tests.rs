@@ -57,7 +57,7 @@ fn what_the_refusal_names_is_held_and_the_rest_goes_on() {
     held.released(&accepted(&[&old, &other]));
     let tried = services(&[&new, &innocent]);
     let keys = held.refused(&tried, REFUSED, |service| &*service.service == "cart");
-    assert_eq!(keys, [new.key.clone()]);
+    assert_eq!(keys, std::slice::from_ref(&new.key));
     assert_eq!(served(&mut held, &[&new, &innocent]), services(&[&old, &innocent]));
     let finding = held.findings().next().unwrap().to_string();
     for word in ["Service shop/cart", "pod/shop/web", "\"no\"", "last accepted form", "then"] {

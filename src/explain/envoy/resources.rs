@@ -20,8 +20,8 @@ pub struct Undecodable {
 
 impl Undecodable {
     /// What cannot be read, and why.
-    pub(super) fn new(what: impl Into<String>, why: impl ToString) -> Self {
-        Self { what: what.into(), why: why.to_string() }
+    pub(super) fn new(what: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { what: what.into(), why: why.into() }
     }
 }
 
@@ -72,5 +72,6 @@ pub(super) fn decoded<T: Message + Default>(
 ) -> Result<Option<T>, Undecodable> {
     let Some(resource) = view.get(kind, name) else { return Ok(None) };
     let read = T::decode(resource.body().to_bytes());
-    read.map(Some).map_err(|error| Undecodable::new(format!("the resource {name}"), error))
+    read.map(Some)
+        .map_err(|error| Undecodable::new(format!("the resource {name}"), error.to_string()))
 }

@@ -94,7 +94,6 @@ impl Given {
         let recognised = http && port != 3306;
         match (recognised, self.headless) {
             (true, _) if has_http => self.http(port, mode),
-            (_, true) => Expected::Passthrough,
             (_, false) if has_tcp => self.tcp(port),
             _ => Expected::Passthrough,
         }

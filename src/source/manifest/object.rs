@@ -156,8 +156,12 @@ fn parse<T: DeserializeOwned>(json: &str) -> Result<Box<T>, Unreadable> {
         .map_err(|error| mistyped(json, &error))
 }
 
-/// The same without fields and entries that are `null`: to Kubernetes they are absent. The types
-/// know that of fields, and do not of labels and annotations. `None` where there are none.
+/// Maps of texts to texts. To an API server a `null` in one is an empty text, as it is to Go.
+const OF_TEXTS: [&str; 4] =
+    ["/metadata/labels", "/metadata/annotations", "/spec/selector", "/spec/nodeSelector"];
+
+/// The same without fields and entries that are `null`: to Kubernetes they are absent, but for the
+/// values of labels and such, which are empty. `None` where there are none.
 fn without_nulls(json: &str) -> Option<String> {
     fn prune(value: &mut Value) {
         match value {
@@ -169,7 +173,15 @@ fn without_nulls(json: &str) -> Option<String> {
             _ => {}
         }
     }
-    let mut value = json.contains("null").then(|| serde_json::from_str(json).ok()).flatten()?;
+    let read = || serde_json::from_str::<Value>(json).ok();
+    let mut value = json.contains("null").then(read).flatten()?;
+    for map in OF_TEXTS {
+        let texts = value.pointer_mut(map).and_then(Value::as_object_mut);
+        let nulls = texts.into_iter().flat_map(|texts| texts.values_mut());
+        for null in nulls.filter(|text| text.is_null()) {
+            *null = Value::from("");
+        }
+    }
     prune(&mut value);
     Some(value.to_string())
 }

@@ -14,7 +14,9 @@ use envoy_types::pb::envoy::extensions::filters::network::http_connection_manage
 };
 use prost::Message;
 
-use crate::xds::{Kind, Protocol, Request, Resource, Response, Session, Snapshot, View, Wants};
+use crate::xds::{
+    Kind, Protocol, Request, Resource, Response, Session, Snapshot, Versions, View, Wants,
+};
 
 /// What it has of a type.
 type Have = BTreeMap<Arc<str>, Resource>;
@@ -133,16 +135,14 @@ impl Client {
         &self,
         names: &BTreeSet<Arc<str>>,
         dropped: &BTreeSet<Arc<str>>,
-        initial: Vec<(String, String)>,
+        initial: Versions,
     ) -> Wants {
         let list = |names: &BTreeSet<Arc<str>>| names.iter().map(ToString::to_string).collect();
         match self.protocol {
             Protocol::Sotw => Wants::All(list(names)),
-            Protocol::Delta => Wants::Change {
-                subscribe: list(names),
-                unsubscribe: list(dropped),
-                initial: initial.into_iter().collect(),
-            },
+            Protocol::Delta => {
+                Wants::Change { subscribe: list(names), unsubscribe: list(dropped), initial }
+            }
         }
     }
 
@@ -178,11 +178,11 @@ impl Client {
         }
         let (wants, nonce) = match self.protocol {
             Protocol::Sotw => {
-                (self.wants(names, &dropped, Vec::new()), self.nonces.get(&kind).cloned())
+                (self.wants(names, &dropped, Versions::default()), self.nonces.get(&kind).cloned())
             }
             Protocol::Delta => {
                 let added = names.difference(&before).cloned().collect();
-                (self.wants(&added, &dropped, Vec::new()), None)
+                (self.wants(&added, &dropped, Versions::default()), None)
             }
         };
         self.say(kind, wants, nonce);
@@ -211,8 +211,8 @@ impl Client {
         self.want(Kind::Routes, &routes);
         let names = self.wanted.get(&kind).cloned().unwrap_or_default();
         let wants = match self.protocol {
-            Protocol::Sotw => self.wants(&names, &BTreeSet::new(), Vec::new()),
-            Protocol::Delta => self.wants(&BTreeSet::new(), &BTreeSet::new(), Vec::new()),
+            Protocol::Sotw => self.wants(&names, &BTreeSet::new(), Versions::default()),
+            Protocol::Delta => self.wants(&BTreeSet::new(), &BTreeSet::new(), Versions::default()),
         };
         self.say(kind, wants, Some(response.nonce.to_string()));
         self.check();

@@ -85,7 +85,12 @@ impl Client {
             only: self.only,
             standing,
             generation: session.view.as_ref().map(View::generation),
-            kinds: session.subs.values().map(|sub| state.kind(sub, view.as_ref())).collect(),
+            kinds: match session.view {
+                Some(_) => {
+                    session.subs.values().map(|sub| state.kind(sub, view.as_ref())).collect()
+                }
+                None => session.awaited().into_iter().map(KindReport::awaited).collect(),
+            },
         }
     }
 }
@@ -97,6 +102,23 @@ impl Session {
         let (newest, node) = newest.zip(self.node.as_deref())?;
         let has = self.generation().unwrap_or_default();
         (has < newest.generation).then(|| View::new(newest, node, &self.lens)).flatten()
+    }
+}
+
+impl KindReport {
+    /// A type that was asked for, of a stream that has no view yet.
+    fn awaited(kind: Kind) -> Self {
+        Self {
+            kind,
+            progress: Progress::Pending,
+            wildcard: false,
+            names: 0,
+            due: 0,
+            unanswered: 0,
+            sent: None,
+            accepted: None,
+            refused: None,
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod asked;
 mod files;
 mod histories;
 mod plans;
@@ -48,7 +49,7 @@ fn pair(number: u32, made: Unix, settings: &Settings) -> Pair {
 
 fn found(version: u64, contents: Authorities) -> Secret {
     let (uid, version) = ("u".to_owned(), version.to_string());
-    Secret::Found { uid, version, immutable: false, contents: Ok(contents) }
+    Secret::Found { uid, version, immutable: false, asked: None, contents: Ok(contents) }
 }
 
 /// A configuration whose two entries both trust these.

@@ -4,7 +4,7 @@ use super::*;
 use crate::admission::certs::serve::{Serve, Served};
 
 /// What one process reads, as it goes on.
-struct Process {
+pub struct Process {
     settings: Settings,
     memory: Memory,
     served: Option<Served>,
@@ -12,11 +12,11 @@ struct Process {
 }
 
 impl Process {
-    fn new(leader: bool) -> Self {
+    pub fn new(leader: bool) -> Self {
         Self { settings: settings(), memory: Memory::default(), served: None, leader }
     }
 
-    fn sees(&mut self, secret: &Secret, configuration: &Configuration, at: u64) -> Plan {
+    pub fn sees(&mut self, secret: &Secret, configuration: &Configuration, at: u64) -> Plan {
         let now = now(at);
         self.memory.observe(secret, configuration, now.boot);
         let observed = Observed {
@@ -30,18 +30,18 @@ impl Process {
         plan(&observed, &self.settings)
     }
 
-    fn serves(mut self, number: u32, signed: u64) -> Self {
+    pub fn serves(mut self, number: u32, signed: u64) -> Self {
         let issuer = number.to_be_bytes().as_slice().into();
         self.served = Some(Served { issuer, signed: BEGIN + signed, until: BEGIN + signed + 600 });
         self
     }
 }
 
-fn a(number: u32) -> Authority {
+pub fn a(number: u32) -> Authority {
     authority(number, BEGIN, &settings())
 }
 
-fn signing(number: u32) -> Authorities {
+pub fn signing(number: u32) -> Authorities {
     Authorities { signing: Some(pair(number, BEGIN, &settings())), ..Authorities::default() }
 }
 
@@ -49,7 +49,7 @@ fn rotating() -> Authorities {
     Authorities { next: Some(pair(2, BEGIN, &settings())), ..signing(1) }
 }
 
-fn step(plan: &Plan) -> Option<(Step, Option<Place>)> {
+pub fn step(plan: &Plan) -> Option<(Step, Option<Place>)> {
     match &plan.write {
         Some(Write::Create(contents) | Write::Replace(_, contents)) => {
             Some((contents.step, contents.fresh))
@@ -58,7 +58,7 @@ fn step(plan: &Plan) -> Option<(Step, Option<Place>)> {
     }
 }
 
-fn bundle(plan: &Plan) -> Option<BTreeSet<Der>> {
+pub fn bundle(plan: &Plan) -> Option<BTreeSet<Der>> {
     match &plan.write {
         Some(Write::Bundle { trusted, .. }) => Some(ders(trusted)),
         _ => None,
@@ -158,16 +158,17 @@ fn a_retired_one_stays_until_all_that_it_signed_has_expired() {
     let contents = Authorities { retired: vec![retired], ..signing(2) };
     let (secret, both) = (found(1, contents), trusting(5, &[a(2), a(1)]));
     let mut process = Process::new(true).serves(2, 800);
-    assert_eq!(process.sees(&secret, &both, 800).write, None);
+    assert_eq!(process.sees(&secret, &both, 700).write, None);
     assert_eq!(process.sees(&secret, &both, 899).write, None);
     // It leaves the bundle first, and the Secret then.
     assert_eq!(bundle(&process.sees(&secret, &both, 900)), Some(ders(&[a(2)])));
     let gone = process.sees(&secret, &trusting(6, &[a(2)]), 901);
     assert_eq!(step(&gone), Some((Step::Forget, None)));
-    // A calendar that jumps does not shorten it below an overlap.
+    // A calendar that jumps does not shorten it below two overlaps.
     let mut jumped = Process::new(true).serves(2, 800);
     assert_eq!(jumped.sees(&secret, &both, 2000).write, None);
-    assert_eq!(bundle(&jumped.sees(&secret, &both, 2060)), Some(ders(&[a(2)])));
+    assert_eq!(jumped.sees(&secret, &both, 2119).write, None);
+    assert_eq!(bundle(&jumped.sees(&secret, &both, 2120)), Some(ders(&[a(2)])));
 }
 
 #[test]
@@ -177,6 +178,7 @@ fn what_was_deleted_or_broken_is_put_back_as_it_was() {
         uid: "u".into(),
         version: "9".into(),
         immutable: false,
+        asked: None,
         contents: Err(Fault::Empty),
     };
     for lost in [Secret::Absent, garbage] {
@@ -188,7 +190,7 @@ fn what_was_deleted_or_broken_is_put_back_as_it_was() {
         };
         assert_eq!((contents.step, contents.fresh), (Step::Restore, None));
         assert_eq!(contents.authorities, rotating());
-        assert_eq!((plan.ready, plan.serve), (Ok(()), Serve::Keep(now(400).boot)));
+        assert_eq!((plan.ready, plan.serve), (Ok(()), Serve::Keep(now(450).boot)));
         // A process without a memory takes up what is trusted, and begins a new one beside it.
         let plan = Process::new(true).sees(&lost, &live, 1);
         let Some(Write::Create(contents) | Write::Replace(_, contents)) = &plan.write else {
@@ -206,6 +208,7 @@ fn a_secret_that_nobody_may_change_is_deleted_when_it_must_change() {
         uid: "u".into(),
         version: "3".into(),
         immutable: true,
+        asked: None,
         contents,
     };
     let live = trusting(5, &[a(1)]);
@@ -242,10 +245,14 @@ fn a_certificate_is_renewed_at_two_thirds_and_only_when_it_is_certain() {
     let mut process = Process::new(false).serves(1, 0);
     assert_eq!(process.sees(&secret, &live, 399).serve, Serve::Keep(now(400).boot));
     assert!(matches!(process.sees(&secret, &live, 400).serve, Serve::Sign(_)));
-    // Cut off, it keeps what it has to the end, and only then signs with what it remembers.
-    let away = (Secret::Unknown("x".into()), Configuration::Unknown("x".into()));
-    assert_eq!(process.sees(&away.0, &away.1, 599).serve, Serve::Keep(now(600).boot));
-    assert!(matches!(process.sees(&away.0, &away.1, 600).serve, Serve::Sign(_)));
+    // Cut off, or with a Secret that cannot be read, it waits to three quarters for somebody to
+    // say how things are, and signs with what it remembers before it has nothing.
+    let (unknown, away) = (Secret::Unknown("x".into()), Configuration::Unknown("x".into()));
+    for configuration in [&away, &live] {
+        let kept = process.sees(&unknown, configuration, 449);
+        assert_eq!(kept.serve, Serve::Keep(now(450).boot));
+        assert!(matches!(process.sees(&unknown, configuration, 450).serve, Serve::Sign(_)));
+    }
 }
 
 #[test]

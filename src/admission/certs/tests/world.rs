@@ -1,5 +1,9 @@
 //! A cluster of a few replicas, with time, faults and other hands.
 
+mod time;
+
+use std::sync::Arc;
+
 use super::*;
 use crate::admission::certs::serve::{Serve, Served};
 
@@ -15,8 +19,10 @@ pub struct Replica {
     /// Since when every API server trusts what it presents.
     pub trusted: bool,
     pub ready: bool,
-    /// When it last read anything.
-    pub read: u64,
+    /// When it looks again by itself.
+    pub wakes: u64,
+    /// When it was last told how things are: the Secret and the bundle, both as they should be.
+    pub told: u64,
 }
 
 /// What becomes of a write.
@@ -37,6 +43,16 @@ pub struct World {
     pub bundles: Vec<(u64, BTreeSet<Der>)>,
     pub replicas: Vec<Replica>,
     pub leader: Option<usize>,
+    /// Since when nobody leads who reaches the API server.
+    pub leaderless: Option<u64>,
+    /// When everybody was cut off, from and to.
+    pub helpless: Vec<(u64, u64)>,
+    /// What the Secret's annotation asks for.
+    pub asked: Option<Arc<str>>,
+    /// When that was last changed.
+    pub given_up: Option<u64>,
+    /// When the Secret was last brought back from another day.
+    pub brought_back: Option<u64>,
     pub late: Vec<(u64, Write, u64)>,
     pub backups: Vec<Authorities>,
     pub authorities: Vec<Authority>,
@@ -54,6 +70,11 @@ impl World {
             bundles: vec![(0, BTreeSet::new())],
             replicas: (0..replicas).map(|_| Replica::default()).collect(),
             leader: Some(0),
+            leaderless: None,
+            helpless: Vec::new(),
+            asked: None,
+            given_up: None,
+            brought_back: None,
             late: Vec::new(),
             backups: Vec::new(),
             authorities: Vec::new(),
@@ -75,7 +96,9 @@ impl World {
         let (secret, configuration) = if replica.cut_off {
             (Secret::Unknown(away()), Configuration::Unknown(away()))
         } else {
-            replica.read = self.seconds;
+            if matches!(&self.secret, Secret::Found { contents: Ok(_), .. }) {
+                replica.told = self.seconds;
+            }
             (self.secret.clone(), self.configuration.clone())
         };
         replica.memory.observe(&secret, &configuration, now.boot);
@@ -96,7 +119,7 @@ impl World {
         if let Serve::Sign(pair) = &plan.serve {
             let until = (now.wall + self.settings.certificate.as_secs()).min(pair.authority.until);
             let issuer = pair.authority.der.clone();
-            let better = self.better_than(&issuer);
+            let better = self.better_than(&issuer).filter(|_| !self.in_the_dark(index));
             assert!(better.is_none(), "{index} signs with what is not trusted, and {better:?} is");
             let replica = &mut self.replicas[index];
             replica.served = Some(Served { issuer, signed: now.wall, until });
@@ -105,6 +128,8 @@ impl World {
             plan = again;
         }
         self.replicas[index].ready = plan.ready.is_ok();
+        self.replicas[index].wakes =
+            plan.wake_at.0.as_secs().clamp(self.seconds + 1, self.seconds + 60);
         if let Some(write) = plan.write.clone() {
             match fate {
                 Fate::Stored => {
@@ -117,15 +142,16 @@ impl World {
         plan
     }
 
-    /// An authority whose key the Secret holds and that all API servers trust, where this one is
-    /// not such.
+    /// An authority whose key the Secret holds and that all API servers trust, for longer than
+    /// clocks are apart, where this one is not such.
     fn better_than(&self, issuer: &Der) -> Option<Der> {
         let Secret::Found { contents: Ok(known), .. } = &self.secret else { return None };
         if self.all_trust(issuer) {
             return None;
         }
-        let pairs = known.signing.iter().chain(&known.next);
-        pairs.map(|pair| pair.authority.der.clone()).find(|der| self.all_trust(der))
+        let pairs = known.signing.iter().chain(&known.next).map(|pair| &pair.authority);
+        let lives = |known: &&Authority| known.valid_at(self.wall(100));
+        pairs.filter(lives).map(|known| known.der.clone()).find(|der| self.all_trust(der))
     }
 
     /// Whether every API server that is no more behind than the overlap trusts this authority.
@@ -154,7 +180,7 @@ impl World {
             Write::Delete { version, .. }
                 if current.as_ref().is_some_and(|(now, _)| *now == version) =>
             {
-                self.secret = Secret::Absent;
+                self.delete();
             }
             Write::Bundle { version, trusted, .. } => {
                 let Configuration::Found { generation, version: now, .. } = &self.configuration
@@ -188,42 +214,27 @@ impl World {
         self.secret_is(Ok(authorities));
     }
 
+    /// The Secret goes, and what was asked by it.
+    pub fn delete(&mut self) {
+        (self.secret, self.asked) = (Secret::Absent, None);
+    }
+
+    /// Somebody asks for another authority.
+    pub fn ask(&mut self) {
+        if let Secret::Found { version, asked, .. } = &mut self.secret {
+            self.version += 1;
+            *version = self.version.to_string();
+            *asked = Some(format!("the {}th time", self.version).into());
+            self.asked.clone_from(asked);
+            self.given_up = Some(self.seconds);
+        }
+    }
+
     /// Somebody writes the Secret.
     pub fn secret_is(&mut self, contents: Result<Authorities, Fault>) {
         self.version += 1;
         let (uid, version) = ("u".to_owned(), self.version.to_string());
-        self.secret = Secret::Found { uid, version, immutable: false, contents };
-    }
-
-    /// Time passes; what is late arrives.
-    pub fn pass(&mut self, seconds: u64) {
-        self.seconds += seconds;
-        let (due, late) =
-            std::mem::take(&mut self.late).into_iter().partition(|(at, ..)| *at <= self.seconds);
-        self.late = late;
-        for (_, write, wall) in due {
-            self.store(write, wall);
-        }
-    }
-
-    /// What must hold at every moment: what all API servers trusted once is not presented when some
-    /// do not.
-    pub fn check(&mut self, told: &dyn Fn() -> String) {
-        for index in 0..self.replicas.len() {
-            let replica = &self.replicas[index];
-            let Some(served) = &replica.served else { continue };
-            let wall = self.wall(0);
-            let trusted = served.until > wall && self.all_trust(&served.issuer);
-            // One that is cut off cannot renew, and is given as long as its certificate lives.
-            let excused = replica.cut_off && served.until <= wall;
-            assert!(
-                trusted || !replica.trusted || excused,
-                "at {}: {index} presents {:?}, which is trusted no more\n{}",
-                self.seconds,
-                served,
-                told()
-            );
-            self.replicas[index].trusted = trusted;
-        }
+        let asked = self.asked.clone();
+        self.secret = Secret::Found { uid, version, immutable: false, asked, contents };
     }
 }

@@ -98,6 +98,7 @@ fn the_secret_reads_as_it_was_written() {
         signing: Some(real(BEGIN)),
         next: Some(real(BEGIN + 5)),
         retired: vec![retired(BEGIN - 9, BEGIN + 7), retired(BEGIN - 8, BEGIN + 7)],
+        rotation: Rotation { begun: Some("once more".into()), done: Some("ünce".into()) },
     };
     assert_eq!(secret::read(&secret::data(&all)), Ok(all.clone()));
     all.signing = None;
@@ -116,7 +117,7 @@ fn a_secret_of_garbage_is_none_of_ours() {
     let good = secret::data(&Authorities {
         signing: Some(real(BEGIN)),
         next: Some(real(BEGIN)),
-        retired: Vec::new(),
+        ..Authorities::default()
     });
     let with = |key: &str, value: Option<&[u8]>| {
         let mut data = good.clone();
@@ -129,7 +130,8 @@ fn a_secret_of_garbage_is_none_of_ours() {
     let key = good["next.key"].0.clone();
     let leaf = rcgen::generate_simple_self_signed(vec!["x".to_owned()]).unwrap().cert.pem();
     let two = [good["tls.crt"].0.clone(), good["next.crt"].0.clone()].concat();
-    let table: [(&str, Option<&[u8]>, &str); 10] = [
+    let table: [(&str, Option<&[u8]>, &str); 11] = [
+        ("rotation-done", Some(b"\xff"), "rotation-done is no text"),
         ("tls.key", None, "tls.key is missing"),
         ("next.crt", None, "next.crt is missing"),
         ("tls.crt", Some(b"garbage"), "tls.crt: it is no certificate: there is not exactly one"),
