@@ -127,10 +127,10 @@ fn held(outcome: &Value, used: &[it::trace::Used], got: &Got, to: &str) -> Resul
             ensure!(text("body") == body, "{got:?}");
         }
         "closed" => {
-            ensure!(used.is_empty() && matches!(got, Got::Bytes(false)), "{used:?} {got:?}")
+            ensure!(used.is_empty() && matches!(got, Got::Bytes(false)), "{used:?} {got:?}");
         }
         "notCaptured" => {
-            ensure!(used.is_empty() && matches!(got, Got::Bytes(true)), "{used:?} {got:?}")
+            ensure!(used.is_empty() && matches!(got, Got::Bytes(true)), "{used:?} {got:?}");
         }
         other => anyhow::bail!("{other}"),
     }

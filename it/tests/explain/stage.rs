@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 /// Where all backends are.
 const BACKENDS: &str = "10.244.9.1";
 /// The endpoint of shop/ledger.
-
 pub const TCP: &str = "10.244.9.1:9306";
 /// The admin server, in the node's network.
 pub const ADMIN: &str = "http://127.0.0.1:8080";
