@@ -28,10 +28,17 @@ pub(super) struct NodeProxies {
     pub callers: BTreeSet<Arc<str>>,
     /// By the key of a node's group, the parts that it is made of.
     groups: BTreeMap<Arc<str>, Parts>,
-    /// The groups that were made last, with what they were made of.
-    made: BTreeMap<Arc<str>, (Vec<Arc<Group>>, Arc<Group>)>,
+    /// The groups that were made last.
+    made: BTreeMap<Arc<str>, Union>,
     /// Pods that cannot be served.
     pub findings: Vec<Finding>,
+}
+
+/// A group that is made of others.
+#[derive(Debug)]
+struct Union {
+    of: Vec<Arc<Group>>,
+    group: Arc<Group>,
 }
 
 /// What is gathered for one node.
@@ -125,14 +132,15 @@ impl NodeProxies {
         for (key, parts) in &self.groups {
             let parts = parts.iter().filter_map(|(_, part)| groups.get(part)).cloned();
             let parts: Vec<Arc<Group>> = parts.collect();
-            let same = |(of, _): &(Vec<Arc<Group>>, _)| {
-                of.len() == parts.len() && of.iter().zip(&parts).all(|(a, b)| Arc::ptr_eq(a, b))
+            let same = |old: &Union| {
+                let mut pairs = old.of.iter().zip(&parts);
+                old.of.len() == parts.len() && pairs.all(|(a, b)| Arc::ptr_eq(a, b))
             };
             // The same one as before where it can be: what is known of it stays known.
-            let kept = old.remove(key).filter(same).map(|(_, group)| group);
+            let kept = old.remove(key).filter(same).map(|old| old.group);
             let group = kept.unwrap_or_else(|| Arc::new(Group::union(parts.iter().cloned())));
             groups.insert(key.clone(), group.clone());
-            self.made.insert(key.clone(), (parts, group));
+            self.made.insert(key.clone(), Union { of: parts, group });
         }
     }
 }
