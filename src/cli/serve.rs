@@ -10,6 +10,7 @@ use clap::Args;
 use super::WrongOptions;
 use super::kubernetes::{Kubernetes, Writing};
 use super::options::{Objects, Shaping, Source};
+use super::pins::PinnedNamespaces;
 use super::values::{Address, Socket, Span};
 use super::webhook;
 use crate::xds::CanarySettings;
@@ -50,6 +51,9 @@ pub struct Serve {
         help_heading = "Health and metrics"
     )]
     admin_address: Option<Address>,
+
+    #[command(flatten)]
+    pins: PinnedNamespaces,
 
     #[command(flatten)]
     canary: Canary,
@@ -169,6 +173,8 @@ pub struct Options {
     pub canary: Option<CanarySettings>,
     /// The file of mesh names, and how often it is stamped.
     pub names: Option<(PathBuf, Duration)>,
+    /// The folder of pinned network namespaces.
+    pub pins: Option<PathBuf>,
     /// What is written to the API server.
     pub writing: Writing,
     /// Our own namespace, where it was named.
@@ -215,6 +221,7 @@ impl Serve {
             admin,
             canary,
             names,
+            pins: self.pins.folder(),
             writing,
             own_namespace,
             translate,

@@ -29,6 +29,7 @@ mod recent;
 mod request;
 mod resource;
 mod response;
+mod retry;
 mod rope;
 mod server;
 mod service;

@@ -239,9 +239,11 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
                 }
                 self.stats.nacks.add(refusal.kind, 1);
                 let node: Arc<str> = session.node.clone().unwrap_or_default();
+                let tries_again = session.tries_again(refusal.kind);
                 drop(state);
                 words::refusal(&node, self.place.peer(), &refusal);
-                if let (Some(seat), Some(generation)) = (&self.seat, sent_from) {
+                let seat = self.seat.as_ref().filter(|_| !tries_again);
+                if let (Some(seat), Some(generation)) = (seat, sent_from) {
                     seat.refused(generation, &refusal);
                 }
                 (self.on_refusal)(&node, &refusal);

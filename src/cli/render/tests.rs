@@ -96,7 +96,7 @@ fn snapshot(left_out: &str) -> Arc<Snapshot> {
         head: Bytes::from(head.encode_to_vec()),
         stem: "capture".into(),
     };
-    let node = NodeSpec { group: "shop".into(), lenses: Vec::new(), own: vec![own] };
+    let node = NodeSpec { group: "shop".into(), lenses: Vec::new(), own: vec![own], retry: false };
     Arc::new(Snapshot {
         generation: 1,
         nodes: Arc::new([("pod/shop/web".into(), Arc::new(node))].into()),
@@ -165,6 +165,7 @@ fn once(pods: &[(&str, Option<&str>)], managed: &[&str], findings: Vec<Finding>)
         let key: PodKey = key.parse().unwrap();
         let pod = MeshPod {
             key: key.clone(),
+            uid: None,
             place: Place::default(),
             ipv6: false,
             upstreams: crate::model::Upstreams::All,
@@ -206,7 +207,7 @@ fn a_pod_that_waits_is_told_why() {
         ("pod/elsewhere/ledger", &["did you mean pod/pay/ledger?"]),
         ("pod/qqqqq/zzzzz", &["managed are pod/pay/ledger, pod/shop/web"]),
         ("pod/kube-system/x", &["labelled, but not taken", "never; move it"]),
-        ("node/worker-1", &["not served yet", "pod/<namespace>/<name>"]),
+        ("node/worker-1", &["no folder of pinned network namespaces", "--netns-dir"]),
     ];
     let once = once(&pods, &managed, vec![finding]);
     for (id, expected) in table {

@@ -40,7 +40,8 @@ pub fn snapshot() -> Arc<Snapshot> {
             head: field::only(1, b"l"),
             stem: "tail".into(),
         };
-        let spec = NodeSpec { group: group.into(), lenses: Vec::new(), own: vec![listener] };
+        let spec =
+            NodeSpec { group: group.into(), lenses: Vec::new(), own: vec![listener], retry: false };
         (Arc::from(id), Arc::new(spec))
     };
     let stem = Stem::new(field::only(18, b"shared"));

@@ -14,6 +14,7 @@ mod order;
 mod random;
 mod refusal;
 mod removals;
+mod retry;
 mod rig;
 mod served;
 mod sotw;

@@ -118,7 +118,7 @@ fn zones() -> Arc<Snapshot> {
     };
     let node = |group: &str, lenses: &[&str]| {
         let lenses: Vec<Lens> = lenses.iter().map(|lens| (*lens).into()).collect();
-        Arc::new(NodeSpec { group: group.into(), lenses, own: Vec::new() })
+        Arc::new(NodeSpec { group: group.into(), lenses, own: Vec::new(), retry: false })
     };
     let nodes = [
         ("1".into(), node("x", &["node/1", "zone/a"])),

@@ -1,11 +1,13 @@
 //! A world of raw resources to serve.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::super::{Entry, Group, Kind, Layer, NodeSpec, Resource, Snapshot, Store, Table};
+use super::super::{
+    Entry, Group, Kind, Layer, NodeSpec, Own, Resource, Snapshot, Stem, Store, Table,
+};
 
 pub const CDS: Kind = Kind::Cluster;
 pub const EDS: Kind = Kind::Endpoints;
@@ -23,6 +25,9 @@ pub struct World {
     pub entries: BTreeMap<Kind, BTreeMap<Arc<str>, Entry>>,
     pub tables: BTreeMap<Kind, Arc<Table>>,
     pub without_node: bool,
+    pub retry: bool,
+    /// Listeners of the node's own.
+    pub own: BTreeSet<Arc<str>>,
 }
 
 impl World {
@@ -77,14 +82,25 @@ impl World {
         }
         let layers =
             self.tables.iter().map(|(kind, table)| (*kind, vec![Layer::plain(table.clone())]));
-        let spec = NodeSpec { group: "all".into(), lenses: Vec::new(), own: Vec::new() };
+        let own = self.own.iter().map(|name| Own {
+            kind: LDS,
+            name: name.clone(),
+            head: name.to_string().into(),
+            stem: "own".into(),
+        });
+        let spec = NodeSpec {
+            group: "all".into(),
+            lenses: Vec::new(),
+            own: own.collect(),
+            retry: self.retry,
+        };
         let node = (Arc::from(NODE), Arc::new(spec));
         let nodes: BTreeMap<_, _> = (!self.without_node).then_some(node).into_iter().collect();
         Arc::new(Snapshot {
             generation: self.generation,
             nodes: Arc::new(nodes),
             groups: BTreeMap::from([("all".into(), Arc::new(Group::new(layers.collect())))]),
-            stems: BTreeMap::new(),
+            stems: BTreeMap::from([("own".into(), Stem::new(Bytes::from_static(b"!")))]),
             origin: None,
         })
     }
