@@ -6,6 +6,7 @@ mod identity_ready;
 mod kept;
 mod objects;
 mod once;
+mod pins;
 mod proxies;
 mod resolve;
 mod seeing;
@@ -25,7 +26,7 @@ use tracing::info;
 pub use crate::source::manifest::{Form, RawDocument, documents};
 pub use explain::explain;
 pub use identity_ready::identity_ready;
-pub use once::{Once, once};
+pub use once::{Once, once, once_with};
 pub use resolve::resolve;
 
 use writing::Writing;
@@ -53,6 +54,7 @@ pub async fn serve(options: Options) -> Result<()> {
     metrics.add_health(&health);
 
     // The source first: where there is none, nothing is bound or said to be served.
+    let pins = pins::follow(options.pins.clone());
     let (updates, queued) = mpsc::channel(QUEUE);
     let (follow, connection) =
         objects::follow(&options.objects, updates, &health, &metrics).await?;
@@ -106,7 +108,8 @@ pub async fn serve(options: Options) -> Result<()> {
         noted(&outcome);
         publish(outcome);
     };
-    let inbox = Inbox { updates: queued, fates, questions: Some(questions) };
+    let pinned = pins.as_ref().map(|following| following.pins.clone());
+    let inbox = Inbox { updates: queued, fates, pins: pinned, questions: Some(questions) };
     capture::spawn(reconciler, inbox, capture, names, each_round)
         .context("the reconciler's thread")?;
     let following = tokio::spawn(follow);
@@ -131,6 +134,7 @@ pub async fn serve(options: Options) -> Result<()> {
     // The source ends, its channel closes, and with it the reconciler.
     following.abort();
     certificate.inspect(JoinHandle::abort);
+    drop(pins);
     if let Some(writing) = writing {
         writing.end().await;
     }

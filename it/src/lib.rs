@@ -25,6 +25,7 @@ pub mod load;
 pub mod loaded;
 pub mod mesh;
 pub mod net;
+pub mod node_proxy;
 pub mod objects;
 pub mod places;
 pub mod plane;

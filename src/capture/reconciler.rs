@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::held::{Held, Refused};
 use crate::index::{self, Index};
-use crate::model::{Finding, MeshNames, Projection, Registry, ServiceKey};
+use crate::model::{Finding, MeshNames, Pins, Projection, Registry, ServiceKey};
 use crate::source::Update;
 use crate::translate::{self, Translator, naming};
 use crate::xds::{Fate, Snapshot};
@@ -35,6 +35,7 @@ pub struct Reconciler {
     translator: Translator,
     names: MeshNames,
     held: Held,
+    pins: Option<Arc<Pins>>,
     projection: Option<Arc<Projection>>,
     of_source: Vec<Finding>,
     of_translation: Vec<Finding>,
@@ -48,6 +49,7 @@ impl Reconciler {
             index: Index::new(index),
             names: translate.names.clone(),
             translator: Translator::new(translate),
+            pins: None,
             held: Held::default(),
             projection: None,
             of_source: Vec::new(),
@@ -62,6 +64,11 @@ impl Reconciler {
             self.index.apply(change);
         }
         self.of_source = update.findings;
+    }
+
+    /// Takes the network namespaces that are pinned now; `None` where nothing is known of any.
+    pub fn pinned(&mut self, pins: Option<Arc<Pins>>) {
+        self.pins = pins;
     }
 
     /// Takes in what became of a snapshot. Where it was refused, returns the keys of what is held
@@ -84,13 +91,15 @@ impl Reconciler {
     /// Makes of all that was applied what is to be served. The first round always gives a
     /// snapshot: an empty mesh is a projection too.
     pub fn reconcile(&mut self) -> Outcome {
-        let mut projection = self.index.project();
+        let mut projection = Projection { pins: self.pins.clone(), ..self.index.project() };
         self.held.apply(&mut projection.services);
         let projection = Arc::new(projection);
-        let same = self
-            .projection
-            .as_ref()
-            .is_some_and(|old| old.services == projection.services && old.pods == projection.pods);
+        let same = self.projection.as_ref().is_some_and(|old| {
+            old.services == projection.services
+                && old.pods == projection.pods
+                && old.nodes == projection.nodes
+                && old.pins == projection.pins
+        });
         let snapshot = (!same).then(|| {
             let translated = self.translator.translate(&projection);
             self.of_translation = translated.findings;

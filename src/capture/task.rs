@@ -1,19 +1,20 @@
 //! The reconciler's thread: updates in, snapshots out.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
 use futures::executor::block_on;
-use futures::future::{Either, pending, select};
+use futures::future::pending;
 use k8s_openapi::jiff::Timestamp;
 use tokio::sync::mpsc::{Receiver, UnboundedReceiver};
+use tokio::sync::watch;
 use tracing::{debug, error, info, warn};
 
 use super::names::Names;
 use super::{Metrics, Outcome, Reconciler};
-use crate::model::{Finding, Severity};
+use crate::model::{Finding, Pins, Severity};
 use crate::source::Update;
 use crate::xds::{Fate, Grounds};
 
@@ -24,6 +25,8 @@ pub struct Inbox {
     pub updates: Receiver<Update>,
     /// What became of snapshots, where they are tried on a few proxies first.
     pub fates: Option<UnboundedReceiver<Fate>>,
+    /// The pinned network namespaces, as they are at any time.
+    pub pins: Option<watch::Receiver<Option<Arc<Pins>>>>,
     /// From whoever asks something.
     pub questions: Option<Receiver<Question>>,
 }
@@ -59,7 +62,7 @@ fn run(
     mut names: Option<Names>,
     mut publish: impl FnMut(Outcome),
 ) {
-    let mut well = true;
+    let (mut well, mut begun) = (true, false);
     while let Some(turn) = next(&mut inbox, names.as_mut()) {
         let started = Instant::now();
         let turn = match turn {
@@ -74,14 +77,22 @@ fn run(
             names.vouch();
             continue;
         }
+        begun |= matches!(turn, Turn::Update(_));
+        if !begun {
+            // Before the first complete state there is nothing to serve; it will find the pins.
+            continue;
+        }
         let round = catch_unwind(AssertUnwindSafe(|| {
             match turn {
                 Turn::Update(update) => reconciler.apply(update),
                 Turn::Fate(fate) => hear(&mut reconciler, &fate, metrics),
-                Turn::Beat | Turn::Question(_) => {}
+                Turn::Beat | Turn::Pins | Turn::Question(_) => {}
             }
             while let Ok(more) = inbox.updates.try_recv() {
                 reconciler.apply(more);
+            }
+            if let Some(pins) = &mut inbox.pins {
+                reconciler.pinned(pins.borrow_and_update().clone());
             }
             reconciler.reconcile()
         }));
@@ -113,6 +124,8 @@ fn run(
 enum Turn {
     /// An update came.
     Update(Update),
+    /// The pinned network namespaces changed.
+    Pins,
     /// A snapshot was released to all, or refused by a proxy that was asked first.
     Fate(Fate),
     /// The writer of the mesh-DNS file asks whether this thread lives.
@@ -129,7 +142,7 @@ fn next(inbox: &mut Inbox, names: Option<&mut Names>) -> Option<Turn> {
             None => pending().await,
         }
     };
-    let Inbox { updates, fates, questions } = inbox;
+    let Inbox { updates, fates, pins, questions } = inbox;
     let fate = async {
         let fate = match fates {
             Some(fates) => fates.recv().await,
@@ -139,6 +152,15 @@ fn next(inbox: &mut Inbox, names: Option<&mut Names>) -> Option<Turn> {
             Some(fate) => fate,
             None => pending().await,
         }
+    };
+    let pinned = async {
+        // Where nobody looks any more, nothing changes any more.
+        if let Some(pins) = pins
+            && pins.changed().await.is_ok()
+        {
+            return;
+        }
+        pending::<()>().await;
     };
     let asked = async {
         let question = match questions {
@@ -150,14 +172,17 @@ fn next(inbox: &mut Inbox, names: Option<&mut Names>) -> Option<Turn> {
             None => pending().await,
         }
     };
-    // Beats, fates and questions are rare and cost little, so they come first.
-    let (beat, fate, asked) = (pin!(beat), pin!(fate), pin!(asked));
-    match block_on(select(select(select(beat, fate), asked), pin!(updates.recv()))) {
-        Either::Left((Either::Left((Either::Left(((), _)), _)), _)) => Some(Turn::Beat),
-        Either::Left((Either::Left((Either::Right((fate, _)), _)), _)) => Some(Turn::Fate(fate)),
-        Either::Left((Either::Right((question, _)), _)) => Some(Turn::Question(question)),
-        Either::Right((update, _)) => update.map(Turn::Update),
-    }
+    block_on(async {
+        tokio::select! {
+            // All but updates are rare and cost little, so they come first.
+            biased;
+            () = beat => Some(Turn::Beat),
+            fate = fate => Some(Turn::Fate(fate)),
+            () = pinned => Some(Turn::Pins),
+            question = asked => Some(Turn::Question(question)),
+            update = updates.recv() => update.map(Turn::Update),
+        }
+    })
 }
 
 /// Takes in what became of a snapshot. What follows from a refusal is worked on like a change.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Inbox, Metrics, Outcome, Reconciler, spawn};
 use crate::capture::names::{self, Names};
 use crate::index::{Change, Id, Object, ObjectKind, Settings as IndexSettings};
-use crate::model::{Finding, MeshNames, ObjectRef, Reason, RecordsFile, Severity};
+use crate::model::{Finding, MeshNames, ObjectRef, Pins, Reason, RecordsFile, Severity};
 use crate::source::Update;
 use crate::translate::Settings as TranslateSettings;
 use crate::xds::{Kind, Snapshot, View};
@@ -119,7 +119,7 @@ fn updates_that_queued_make_one_snapshot_and_the_thread_ends_with_its_source() {
     let metrics = Metrics::default();
     let thread = spawn(
         reconciler(),
-        Inbox { updates: receiver, fates: None, questions: None },
+        Inbox { updates: receiver, fates: None, pins: None, questions: None },
         metrics.clone(),
         None,
         publish,
@@ -136,6 +136,49 @@ fn updates_that_queued_make_one_snapshot_and_the_thread_ends_with_its_source() {
     let published = published.lock().unwrap();
     assert_eq!(published.len(), 1);
     assert!(clusters(&published[0]) >= 8);
+}
+
+#[test]
+fn pins_are_served_at_once_and_never_before_the_first_objects() {
+    let pins = |uid: &str| {
+        let uids = [Arc::from(uid)].into();
+        Some(Arc::new(Pins { folder: "/run/aether/netns".into(), uids }))
+    };
+    let of_node = |name: &str| {
+        let object = json!({
+            "metadata": {
+                "namespace": "shop", "name": name, "uid": name,
+                "labels": { "aether.io/managed": "true" }
+            },
+            "spec": { "nodeName": "n1", "containers": [] }
+        });
+        let object = Object::Pod(serde_json::from_value(object).unwrap());
+        Change::Put { id: id(ObjectKind::Pod, name), object, origin: None }
+    };
+    let (sender, receiver) = tokio::sync::mpsc::channel(8);
+    let (change, pinned) = tokio::sync::watch::channel(None);
+    let (publish, published) = std::sync::mpsc::channel();
+    let publish = move |outcome: Outcome| publish.send(outcome.snapshot).unwrap();
+    let metrics = Metrics::default();
+    let inbox = Inbox { updates: receiver, fates: None, pins: Some(pinned), questions: None };
+    let thread = spawn(reconciler(), inbox, metrics, None, publish).unwrap();
+    let next = || published.recv_timeout(Duration::from_secs(20)).unwrap().unwrap();
+    let listeners = |snapshot| {
+        let view = View::new(&snapshot, "node/n1", &"delta".into()).unwrap();
+        view.names(Kind::Listener).iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    change.send(pins("web")).unwrap();
+    assert!(published.recv_timeout(Duration::from_millis(300)).is_err(), "not even emptiness");
+    sender.blocking_send(update([of_node("web"), of_node("db")])).unwrap();
+    assert_eq!(listeners(next()), ["capture_shop_web"]);
+    change.send(pins("db")).unwrap();
+    assert_eq!(listeners(next()), ["capture_shop_db"]);
+    // Nobody looks any more: what was known last stays, and objects go on.
+    drop(change);
+    sender.blocking_send(update([service("cart", "cart")])).unwrap();
+    assert_eq!(listeners(next()), ["capture_shop_db"]);
+    drop(sender);
+    thread.join().unwrap();
 }
 
 #[test]
@@ -157,7 +200,7 @@ fn the_stamp_of_the_names_stays_while_the_reconciler_is_wedged() {
     };
     let thread = spawn(
         reconciler(),
-        Inbox { updates: receiver, fates: None, questions: None },
+        Inbox { updates: receiver, fates: None, pins: None, questions: None },
         Metrics::default(),
         Some(names),
         publish,

@@ -11,6 +11,7 @@ pub mod inject;
 pub mod kubernetes;
 pub mod mesh_dns;
 pub mod options;
+pub mod pins;
 pub mod remote;
 pub mod render;
 pub mod serve;

@@ -11,6 +11,7 @@ use super::WrongOptions;
 use super::access::{self, Access};
 use super::kubernetes::{Kubernetes, Writing};
 use super::options::{Objects, Shaping, Source};
+use super::pins::PinnedNamespaces;
 use super::values::{Address, Socket, Span};
 use super::webhook;
 use crate::xds::CanarySettings;
@@ -54,6 +55,9 @@ pub struct Serve {
 
     #[command(flatten)]
     access: Access,
+
+    #[command(flatten)]
+    pins: PinnedNamespaces,
 
     #[command(flatten)]
     canary: Canary,
@@ -175,6 +179,8 @@ pub struct Options {
     pub canary: Option<CanarySettings>,
     /// The file of mesh names, and how often it is stamped.
     pub names: Option<(PathBuf, Duration)>,
+    /// The folder of pinned network namespaces.
+    pub pins: Option<PathBuf>,
     /// What is written to the API server.
     pub writing: Writing,
     /// Our own namespace, where it was named.
@@ -223,6 +229,7 @@ impl Serve {
             admin,
             canary,
             names,
+            pins: self.pins.folder(),
             writing,
             own_namespace,
             translate,

@@ -49,6 +49,8 @@ fn the_defaults_are_those_of_the_contract() {
     let options = serve("").unwrap();
     assert_eq!(options.xds_address, Some("127.0.0.1:18000".parse().unwrap()));
     assert_eq!(options.xds_socket, XdsSocket::IfPossible("/run/aether/xds.sock".into()));
+    assert_eq!(options.pins, Some("/run/aether/netns".into()));
+    assert_eq!(serve("--netns-dir none").unwrap().pins, None);
     let translate = options.translate;
     assert_eq!(translate.mode, CaptureMode::RedirectAll);
     assert_eq!(translate.names.domain(), "aether.internal");
@@ -168,15 +170,17 @@ fn bootstrap(line: &str) -> Value {
 #[test]
 fn the_files_in_envoy_are_what_bootstrap_prints() {
     let table = [
-        ("delta-unix", ""),
-        ("delta-tcp", "--xds-address 127.0.0.1:18000"),
-        ("sotw-unix", "--protocol sotw"),
-        ("sotw-tcp", "--xds-address 127.0.0.1:18000 --protocol sotw"),
+        ("sidecar-delta-unix", "pod/shop/web", ""),
+        ("sidecar-delta-tcp", "pod/shop/web", "--xds-address 127.0.0.1:18000"),
+        ("sidecar-sotw-unix", "pod/shop/web", "--protocol sotw"),
+        ("sidecar-sotw-tcp", "pod/shop/web", "--xds-address 127.0.0.1:18000 --protocol sotw"),
+        ("node-delta-unix", "node/worker-1", ""),
+        ("node-delta-tcp", "node/worker-1", "--xds-address 127.0.0.1:18000"),
     ];
-    for (name, options) in table {
-        let path = format!("{}/envoy/sidecar-{name}.yaml", env!("CARGO_MANIFEST_DIR"));
+    for (name, node, options) in table {
+        let path = format!("{}/envoy/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
         let text = std::fs::read_to_string(&path).unwrap();
-        let command = format!("aether bootstrap --node pod/shop/web {options}");
+        let command = format!("aether bootstrap --node {node} {options}");
         assert!(text.contains(&format!("#   {}\n", command.trim())), "{path}: {command}");
         let file: Value = serde_saphyr::from_str(&text).unwrap();
         let line = command.trim_start_matches("aether ");

@@ -100,6 +100,8 @@ pub struct PodFacts {
     pub object: ObjectRef,
     /// Where it came from, for findings.
     pub origin: Option<Arc<str>>,
+    /// Its uid.
+    pub uid: Option<Arc<str>>,
     /// What its own label says of being in the mesh; `None` where it has none.
     pub managed: Option<bool>,
     /// `creationTimestamp` in seconds since 1970; `None` counts as the youngest.

@@ -14,7 +14,8 @@ use super::store::Name;
 use super::upstreams::Missing;
 use super::{Index, Report, advice};
 use crate::model::{
-    Finding, MeshPod, MeshPort, MeshService, Place, PodKey, Projection, Reason, ServiceKey,
+    Finding, Locality, MeshPod, MeshPort, MeshService, Place, PodKey, Projection, Reason,
+    ServiceKey,
 };
 
 /// The mesh's own port: the default one of a Service that has it.
@@ -30,6 +31,7 @@ pub(super) struct Memo {
     pods: BTreeMap<PodKey, Arc<MeshPod>>,
     of_pods: Vec<Finding>,
     missing: Missing,
+    nodes: Arc<BTreeMap<Arc<str>, Option<Locality>>>,
 }
 
 impl Index {
@@ -75,6 +77,11 @@ impl Index {
             }
             share(&mut memo.services, key, service);
         }
+        // What follows from nodes alone is everywhere.
+        if changed.everywhere {
+            let nodes = self.nodes.iter().map(|(name, locality)| (name.clone(), locality.clone()));
+            memo.nodes = Arc::new(nodes.collect());
+        }
         if changed.pods {
             self.pods(&around, &mut memo);
             memo.of_pods = self.unmanaged();
@@ -88,8 +95,13 @@ impl Index {
         findings.extend(of_services.chain(&memo.of_claims).chain(of_pods).cloned());
         findings.sort();
         findings.dedup();
-        let projection =
-            Projection { services: memo.services.clone(), pods: memo.pods.clone(), findings };
+        let projection = Projection {
+            services: memo.services.clone(),
+            pods: memo.pods.clone(),
+            nodes: memo.nodes.clone(),
+            pins: None,
+            findings,
+        };
         self.memo = memo;
         self.changed = super::changed::Changed::default();
         projection
@@ -136,6 +148,7 @@ impl Index {
             let key = PodKey::new(pod.object.namespace.clone(), pod.object.name.clone());
             let mesh_pod = MeshPod {
                 key: key.clone(),
+                uid: pod.uid.clone(),
                 place: Place {
                     node: pod.node.clone(),
                     locality: around.of_node(pod.node.as_ref()),

@@ -30,6 +30,8 @@ impl Upstreams {
 pub struct MeshPod {
     /// The pod.
     pub key: PodKey,
+    /// Its uid, by which its network namespace is pinned; `None` in a manifest that names none.
+    pub uid: Option<Arc<str>>,
     /// Where it runs.
     pub place: Place,
     /// Whether it has an IPv6 address, so that `[::1]` is redirected to as well.

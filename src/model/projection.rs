@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use super::{Finding, MeshPod, MeshService, PodKey, ServiceKey};
+use super::{Finding, Locality, MeshPod, MeshService, Pins, PodKey, ServiceKey};
 
 /// What the reconciler makes of all objects, whole and at every change. Parts that did not change
 /// are the same allocation as in the projection before, so that what is made of them can be kept.
@@ -14,6 +14,11 @@ pub struct Projection {
     pub services: BTreeMap<ServiceKey, Arc<MeshService>>,
     /// The managed pods.
     pub pods: BTreeMap<PodKey, Arc<MeshPod>>,
+    /// The nodes that are known as objects, with their localities.
+    pub nodes: Arc<BTreeMap<Arc<str>, Option<Locality>>>,
+    /// The pinned network namespaces, which are no objects; `None` where this process has not seen
+    /// their folder.
+    pub pins: Option<Arc<Pins>>,
     /// What was found wrong on the way, sorted.
     pub findings: Vec<Finding>,
 }

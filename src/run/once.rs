@@ -1,6 +1,7 @@
 //! Objects read once and brought all the way to a snapshot, for the commands that only look.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -9,6 +10,7 @@ use crate::capture::Reconciler;
 use crate::cli::options::Objects;
 use crate::index::{self, Change, MANAGED, Object};
 use crate::model::{Finding, PodKey, Projection};
+use crate::source::pins;
 use crate::translate;
 use crate::xds::Snapshot;
 
@@ -37,6 +39,19 @@ pub fn once(
     translate: translate::Settings,
     index: index::Settings,
 ) -> Result<Once> {
+    once_with(objects, None, translate, index)
+}
+
+/// The same with the network namespaces that are pinned in a folder, by which node proxies are served.
+///
+/// # Errors
+/// Where the objects or the folder cannot be read at all.
+pub fn once_with(
+    objects: &Objects,
+    pins: Option<&Path>,
+    translate: translate::Settings,
+    index: index::Settings,
+) -> Result<Once> {
     let update = load(objects)?;
     let mut pods = BTreeMap::new();
     for change in &update.changes {
@@ -48,6 +63,7 @@ pub fn once(
     }
     let mut reconciler = Reconciler::new(index, translate);
     reconciler.apply(update);
+    reconciler.pinned(pins.map(pins::load).transpose()?.flatten());
     // The first round makes a snapshot even of nothing.
     let outcome = reconciler.reconcile();
     let projection = reconciler.projection().cloned().unwrap_or_default();

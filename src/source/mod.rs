@@ -4,6 +4,7 @@
 pub mod folder;
 pub mod kubernetes;
 pub mod manifest;
+pub mod pins;
 
 use crate::index::Change;
 use crate::model::Finding;

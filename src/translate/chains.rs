@@ -10,7 +10,7 @@ use envoy_types::pb::envoy::config::core::v3::CidrRange;
 use envoy_types::pb::envoy::config::listener::v3::filter::ConfigType;
 use envoy_types::pb::envoy::config::listener::v3::{Filter, FilterChain, FilterChainMatch};
 use envoy_types::pb::envoy::extensions::filters::common::set_filter_state::v3::FilterStateValue;
-use envoy_types::pb::envoy::extensions::filters::common::set_filter_state::v3::filter_state_value::{Key, Value};
+use envoy_types::pb::envoy::extensions::filters::common::set_filter_state::v3::filter_state_value::{Key, SharedWithUpstream, Value};
 use envoy_types::pb::envoy::extensions::filters::network::set_filter_state::v3::Config as SetFilterState;
 use envoy_types::pb::envoy::extensions::filters::network::tcp_proxy::v3::TcpProxy;
 use envoy_types::pb::envoy::extensions::filters::network::tcp_proxy::v3::tcp_proxy::ClusterSpecifier;
@@ -35,6 +35,15 @@ pub(super) struct Chain {
     /// The encoded message; of an HTTP chain without its filter, which depends on the namespace
     /// of the caller.
     pub body: Bytes,
+}
+
+/// From where a connection leaves that passes through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Leave {
+    /// From where Envoy runs.
+    FromEnvoysNamespace,
+    /// From the network namespace of the listener that took it: a node proxy's runs elsewhere.
+    FromListenersNamespace,
 }
 
 /// The chains of one service.
@@ -121,12 +130,39 @@ pub(super) fn to_itself() -> FilterChain {
 }
 
 /// The chain of everything else: on to where the connection was going.
-pub(super) fn passthrough() -> FilterChain {
+pub(super) fn passthrough(leave: Leave) -> FilterChain {
+    let proxy = tcp_proxy("cap_passthrough", naming::PASSTHROUGH);
     FilterChain {
         name: CHAIN_DEFAULT.to_owned(),
-        filters: vec![tcp_proxy("cap_passthrough", naming::PASSTHROUGH)],
+        filters: network_namespace(leave).into_iter().chain([proxy]).collect(),
         ..FilterChain::default()
     }
+}
+
+/// What comes before the HTTP connection manager, encoded as fields of a chain.
+pub(super) fn before_http(leave: Leave) -> Bytes {
+    let filters = network_namespace(leave).into_iter().collect();
+    encoded(&FilterChain { filters, ..FilterChain::default() })
+}
+
+/// The filter that tells the cluster of what passes through where the connection came in.
+fn network_namespace(leave: Leave) -> Option<Filter> {
+    if leave == Leave::FromEnvoysNamespace {
+        return None;
+    }
+    let value = FilterStateValue {
+        key: Some(Key::ObjectKey(
+            "envoy.network.upstream_bind_override.network_namespace".to_owned(),
+        )),
+        factory_key: "envoy.string".to_owned(),
+        value: Some(Value::FormatString(format(
+            "%FILTER_STATE(envoy.network.network_namespace:PLAIN)%",
+        ))),
+        shared_with_upstream: SharedWithUpstream::Once.into(),
+        ..FilterStateValue::default()
+    };
+    let state = SetFilterState { on_new_connection: vec![value], ..SetFilterState::default() };
+    Some(filter("envoy.filters.network.set_filter_state", &state))
 }
 
 fn http(on: FilterChainMatch) -> FilterChainMatch {

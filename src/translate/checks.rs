@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::model::{
-    Finding, MeshPod, MeshService, ObjectRef, Reason, ServiceKey, Severity, is_dns_label, quoted,
+    Finding, MeshPod, MeshService, ObjectRef, PodKey, Reason, ServiceKey, Severity, is_dns_label,
+    quoted,
 };
 
 /// Whether nothing of a service can be served, and why.
@@ -68,6 +69,23 @@ pub(super) fn pod(pod: &MeshPod) -> Option<Finding> {
         ),
         way_out: "use a name that the Kubernetes API accepts for a pod".to_owned(),
     })
+}
+
+/// What is wrong with a pod whose uid is that of another: they would share a network namespace.
+pub(super) fn same_uid(pod: &MeshPod, first: &PodKey) -> Finding {
+    Finding {
+        object: ObjectRef::new("Pod", pod.key.namespace.clone(), pod.key.name.clone()),
+        severity: Severity::Problem,
+        reason: Reason::NotServable,
+        origin: None,
+        field: "metadata.uid".to_owned(),
+        message: format!(
+            "{} is the uid of pod {first} as well, so the node proxy serves only that one in the \
+             network namespace that is pinned under it",
+            quoted(pod.uid.as_deref().unwrap_or_default())
+        ),
+        way_out: "give each pod a uid of its own, as the Kubernetes API does".to_owned(),
+    }
 }
 
 /// The findings on what a service loses to others.

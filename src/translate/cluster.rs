@@ -1,6 +1,7 @@
 //! Clusters: one for each port of a service and for the way that it is reached.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -11,16 +12,24 @@ use envoy_types::pb::envoy::config::cluster::v3::cluster::{
 use envoy_types::pb::envoy::config::cluster::v3::{
     CircuitBreakers, Cluster, UpstreamConnectionOptions,
 };
-use envoy_types::pb::envoy::config::core::v3::{RoutingPriority, TcpKeepalive};
+use envoy_types::pb::envoy::config::core::v3::socket_option::{SocketState, Value};
+use envoy_types::pb::envoy::config::core::v3::{
+    BindConfig, ExtraSourceAddress, RoutingPriority, SocketOption, TcpKeepalive,
+};
+use envoy_types::pb::envoy::extensions::local_address_selectors::filter_state_override::v3::Config as FilterStateOverride;
 use envoy_types::pb::envoy::r#type::v3::Percent;
 use envoy_types::util::pack_any;
 
 use super::http_options::upstream_options;
 use super::naming::{self, MESH_PORT};
-use super::proto::{ads, encoded, millis, never, number};
+use super::proto::{ads, encoded, extension, millis, never, number, socket};
 use super::{CaptureMode, Settings, chains};
 use crate::model::{HttpVersion, MeshService, Protocol};
-use crate::xds::{Kind, Resource, Rope};
+use crate::xds::{Entry, Kind, Resource, Rope};
+
+/// `setsockopt(2)` on Linux: the level of sockets themselves, and the mark.
+const SOL_SOCKET: i64 = 1;
+const SO_MARK: i64 = 36;
 
 /// The tails of clusters, which differ by what is spoken to the backend and by nothing else.
 #[derive(Debug)]
@@ -77,6 +86,65 @@ impl Tails {
         }
         made
     }
+}
+
+/// A cluster as a table holds it. For node proxies there is a form of its own beside that for
+/// sidecars, `of_nodes`, made of the very same bytes before a few of its own.
+pub(super) fn entry(cluster: &Resource, of_nodes: Option<&Marks>) -> Entry {
+    let plain = Entry::Plain(cluster.clone());
+    let Some(marks) = of_nodes else { return plain };
+    let passes = **cluster.name() == *naming::PASSTHROUGH;
+    let tail = if passes { &marks.passthrough } else { &marks.others };
+    let chunks = cluster.body().chunks().iter().chain([tail]).cloned();
+    let name = cluster.name().clone();
+    let marked = Resource::new(Kind::Cluster, name, Rope::new(chunks), cluster.needs().cloned());
+    let forms = BTreeMap::from([(naming::NODE_PROXY_LENS.into(), Entry::Plain(marked))]);
+    Entry::ByLens { forms: Arc::new(forms), other: Box::new(plain) }
+}
+
+/// What the clusters of node proxies have besides, encoded.
+#[derive(Debug)]
+pub(super) struct Marks {
+    passthrough: Bytes,
+    others: Bytes,
+}
+
+impl Marks {
+    pub(super) fn new() -> Self {
+        let bind =
+            |config| encoded(&Cluster { upstream_bind_config: Some(config), ..Cluster::default() });
+        let marked = node_proxy_bind();
+        let any = |ip: IpAddr| Some(socket((ip, 0).into()));
+        let selector = FilterStateOverride {};
+        let passthrough = BindConfig {
+            // Any address of the network namespace that the listener's filter state names.
+            source_address: any(Ipv4Addr::UNSPECIFIED.into()),
+            extra_source_addresses: vec![ExtraSourceAddress {
+                address: any(Ipv6Addr::UNSPECIFIED.into()),
+                ..ExtraSourceAddress::default()
+            }],
+            local_address_selector: Some(extension(
+                "envoy.upstream.local_address_selector.filter_state_override",
+                selector,
+            )),
+            ..marked.clone()
+        };
+        Self { passthrough: bind(passthrough), others: bind(marked) }
+    }
+}
+
+/// What every upstream socket of a node proxy has: the mark by which the rules in a pod tell its
+/// connections from those of the pod.
+pub fn node_proxy_bind() -> BindConfig {
+    let mark = SocketOption {
+        description: "SO_MARK".to_owned(),
+        level: SOL_SOCKET,
+        name: SO_MARK,
+        state: SocketState::StatePrebind.into(),
+        value: Some(Value::IntValue(naming::NODE_PROXY_MARK)),
+        ..SocketOption::default()
+    };
+    BindConfig { socket_options: vec![mark], ..BindConfig::default() }
 }
 
 /// The cluster of what is no mesh service: to the address that the client asked for, in the

@@ -20,8 +20,8 @@ use envoy_types::pb::envoy::extensions::filters::listener::tls_inspector::v3::Tl
 use envoy_types::pb::envoy::r#type::v3::Int32Range;
 use prost::{Message, Name};
 
-use super::chains::{self, Chain};
-use super::proto::{address, any, encoded, millis, number};
+use super::chains::{self, Chain, Leave};
+use super::proto::{address_in, any, encoded, millis, number};
 use super::{CaptureMode, Settings, hcm};
 use crate::xds::{Rope, Stem, Version, field};
 
@@ -36,8 +36,16 @@ const FILTERS: u32 = 3;
 
 /// A listener's own fields: its name and where it listens. On loopback nothing but redirected
 /// connections can reach it; on any other address it would be an open relay.
-pub(super) fn head(name: &str, port: u16, protocol: Protocol, ipv6: bool) -> Bytes {
-    let on = |ip: SocketAddr| Some(address(ip, protocol));
+///
+/// `netns` is the file of the network namespace where it listens, `None` for that of Envoy itself.
+pub(super) fn head(
+    name: &str,
+    port: u16,
+    protocol: Protocol,
+    ipv6: bool,
+    netns: Option<&str>,
+) -> Bytes {
+    let on = |ip: SocketAddr| Some(address_in(netns.unwrap_or_default(), ip, protocol));
     let v6 = AdditionalAddress {
         address: on((Ipv6Addr::LOCALHOST, port).into()),
         ..AdditionalAddress::default()
@@ -55,12 +63,14 @@ pub(super) fn head(name: &str, port: u16, protocol: Protocol, ipv6: bool) -> Byt
 pub(super) struct Fixed {
     mode: CaptureMode,
     fields: Bytes,
+    /// Filters before the HTTP connection manager, as fields of a chain.
+    before: Bytes,
     filter: hcm::Filter,
 }
 
 impl Fixed {
-    /// By the options.
-    pub(super) fn new(settings: &Settings) -> Self {
+    /// By the options, and by where from a connection leaves that passes through.
+    pub(super) fn new(settings: &Settings, leave: Leave) -> Self {
         let redirect_all = settings.mode == CaptureMode::RedirectAll;
         let fields = encoded(&Listener {
             stat_prefix: "capture".to_owned(),
@@ -70,10 +80,11 @@ impl Fixed {
             listener_filters_timeout: millis(INSPECTION_MS),
             continue_on_listener_filters_timeout: true,
             filter_chains: redirect_all.then(chains::to_itself).into_iter().collect(),
-            default_filter_chain: redirect_all.then(chains::passthrough),
+            default_filter_chain: redirect_all.then(|| chains::passthrough(leave)),
             ..Listener::default()
         });
-        Self { mode: settings.mode, fields, filter: hcm::Filter::new() }
+        let before = chains::before_http(leave);
+        Self { mode: settings.mode, fields, before, filter: hcm::Filter::new() }
     }
 }
 
@@ -104,6 +115,15 @@ impl Shared {
             field::put(FILTER_CHAINS, body, &mut fields);
         }
         let tcp = fields.freeze();
+        Self::of(fixed, tcp, http)
+    }
+
+    /// The same chains with other fixed fields.
+    pub(super) fn with(&self, fixed: &Fixed) -> Self {
+        Self::of(fixed, self.tcp.clone(), self.http.clone())
+    }
+
+    fn of(fixed: &Fixed, tcp: Bytes, http: Vec<Chain>) -> Self {
         let version = Version::of(&Rope::new([fixed.fields.clone(), tcp.clone()]));
         Self { fixed: fixed.clone(), tcp, version, http }
     }
@@ -111,6 +131,7 @@ impl Shared {
     /// The stem of the listeners that name a route configuration. The version is made of those of
     /// the parts, so that the part that is common is hashed once and not for each of them.
     pub(super) fn stem(&self, routes: &str) -> Stem {
+        let before = &self.fixed.before;
         let filter = self.fixed.filter.naming(routes);
         let filter_len = filter.iter().map(Bytes::len).sum();
         let mut own = Vec::new();
@@ -118,10 +139,11 @@ impl Shared {
         field::announce(FILTERS, filter_len, &mut announce);
         let filter_head = announce.freeze();
         for chain in &self.http {
-            let len = chain.body.len() + filter_head.len() + filter_len;
+            let len = chain.body.len() + before.len() + filter_head.len() + filter_len;
             let mut announce = BytesMut::new();
             field::announce(FILTER_CHAINS, len, &mut announce);
-            own.extend([announce.freeze(), chain.body.clone(), filter_head.clone()]);
+            let chain = chain.body.clone();
+            own.extend([announce.freeze(), chain, before.clone(), filter_head.clone()]);
             own.extend(filter.clone());
         }
         let own_version = Version::of(&Rope::new(own.iter().cloned()));

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::chains::Chains;
+use super::chains::{Chains, Leave};
 use super::listener::{Fixed, Shared};
 use super::part::{Services, within};
 use super::patch::{Change, Patch};
 use super::proxies::{DNS_STEM, Proxies};
 use super::scope::{Caller, Scope};
-use super::{Settings, dns};
+use super::{CaptureMode, Settings, dns};
 use crate::model::{Records, ServiceKey};
 use crate::xds::Stem;
 
@@ -20,6 +20,8 @@ pub(super) type Stems = BTreeMap<Arc<str>, Stem>;
 #[derive(Debug)]
 pub(super) struct Listeners {
     fixed: Fixed,
+    /// The same for node proxies.
+    of_nodes: Fixed,
     mesh: OfPart,
     /// By the scope's words.
     scopes: BTreeMap<Arc<str>, OfPart>,
@@ -31,6 +33,8 @@ pub(super) struct Listeners {
 #[derive(Debug)]
 struct OfPart {
     capture: Shared,
+    /// The same for node proxies, once there is a use for it.
+    of_nodes: Option<Shared>,
     /// Whether the chains are other ones than before.
     fresh: bool,
     dns: Option<Stem>,
@@ -39,9 +43,10 @@ struct OfPart {
 impl Listeners {
     /// Before any projection.
     pub(super) fn new(settings: &Settings) -> Self {
-        let fixed = Fixed::new(settings);
+        let fixed = Fixed::new(settings, Leave::FromEnvoysNamespace);
+        let of_nodes = Fixed::new(settings, Leave::FromListenersNamespace);
         let mesh = OfPart::new(&fixed, settings, None, &Services::new());
-        Self { fixed, mesh, scopes: BTreeMap::new(), stems: BTreeMap::new() }
+        Self { fixed, of_nodes, mesh, scopes: BTreeMap::new(), stems: BTreeMap::new() }
     }
 
     /// Makes what needs it. Tells whether any tail is another than before.
@@ -63,7 +68,10 @@ impl Listeners {
             };
             self.scopes.insert(words.clone(), part);
         }
-        let stems = self.collect(proxies);
+        let mut stems = self.collect(proxies);
+        if settings.mode == CaptureMode::RedirectAll {
+            stems.append(&mut self.collect_of_nodes(proxies));
+        }
         let same = self.stems.len() == stems.len()
             && self.stems.iter().zip(&stems).all(|(a, b)| a.0 == b.0 && a.1.version == b.1.version);
         self.stems = stems;
@@ -86,12 +94,27 @@ impl Listeners {
         stems.extend(self.mesh.dns.iter().map(|stem| (DNS_STEM.into(), stem.clone())));
         stems
     }
+
+    /// The tails of the callers that node proxies serve.
+    fn collect_of_nodes(&mut self, proxies: &Proxies) -> Stems {
+        let mut stems = Stems::new();
+        for caller in proxies.of_nodes.callers.iter().filter_map(|key| proxies.callers.get(key)) {
+            let part = match &caller.scope {
+                None => Some(&mut self.mesh),
+                Some(scope) => self.scopes.get_mut(&scope.words),
+            };
+            let Some(part) = part else { continue };
+            let stem = part.node_stem(&self.of_nodes, caller, &self.stems);
+            stems.insert(caller.node_stem.clone(), stem);
+        }
+        stems
+    }
 }
 
 impl OfPart {
     fn new(fixed: &Fixed, settings: &Settings, scope: Option<&Scope>, all: &Services) -> Self {
         let capture = Shared::new(fixed, chains(scope, all));
-        Self { capture, fresh: true, dns: names(settings, scope, all) }
+        Self { capture, of_nodes: None, fresh: true, dns: names(settings, scope, all) }
     }
 
     fn follow(
@@ -106,6 +129,7 @@ impl OfPart {
         self.fresh = changes.iter().any(|(_, change)| change.chains);
         if self.fresh {
             self.capture = Shared::new(fixed, chains(scope, all));
+            self.of_nodes = None;
         }
         if !changes.is_empty() {
             self.dns = names(settings, scope, all);
@@ -115,6 +139,14 @@ impl OfPart {
     fn stem(&self, caller: &Caller, old: &Stems) -> Stem {
         let kept = old.get(&caller.stem).filter(|_| !self.fresh);
         kept.cloned().unwrap_or_else(|| self.capture.stem(&caller.routes))
+    }
+
+    fn node_stem(&mut self, fixed: &Fixed, caller: &Caller, old: &Stems) -> Stem {
+        let kept = old.get(&caller.node_stem).filter(|_| !self.fresh);
+        kept.cloned().unwrap_or_else(|| {
+            let of_nodes = self.of_nodes.get_or_insert_with(|| self.capture.with(fixed));
+            of_nodes.stem(&caller.routes)
+        })
     }
 }
 

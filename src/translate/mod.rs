@@ -18,6 +18,7 @@ mod kept;
 mod listener;
 mod listeners;
 pub mod naming;
+mod node_proxies;
 mod part;
 mod patch;
 mod proto;
@@ -33,5 +34,6 @@ mod translator;
 #[cfg(test)]
 mod tests;
 
+pub use cluster::node_proxy_bind;
 pub use settings::{CaptureMode, CaptureModeError, DnsFilter, SERVER_FIRST_PORTS, Settings};
 pub use translator::{Translated, Translator};

@@ -11,6 +11,8 @@ pub const CAPTURE_PORT: u16 = 18001;
 pub const DNS_PORT: u16 = 18053;
 /// The port that every mesh Service answers on.
 pub const MESH_PORT: u16 = 18081;
+/// `SO_MARK` of every upstream socket of a node proxy.
+pub const NODE_PROXY_MARK: i64 = 0xae7e;
 /// The cluster of what is no mesh service, in redirect-all mode.
 pub const PASSTHROUGH: &str = "passthrough_original_dst";
 /// A cluster that never exists: what is sent to it is closed.
@@ -25,12 +27,19 @@ pub const CHAIN_SELF: &str = "cap_self";
 pub const CHAIN_HTTP: &str = "cap_http";
 /// The name of the chain for everything else, in redirect-all mode.
 pub const CHAIN_DEFAULT: &str = "default";
+/// The lens of node proxies, whose upstream sockets are marked.
+pub const NODE_PROXY_LENS: &str = "node-proxy";
 /// The lens of state-of-the-world streams, which get virtual hosts inside their routes.
 pub const SOTW_LENS: &str = "sotw";
 
 /// The id of the sidecar of a pod.
 pub fn node_id(pod: &PodKey) -> String {
     format!("pod/{pod}")
+}
+
+/// The id of the proxy of a node.
+pub fn node_proxy_id(node: &str) -> String {
+    format!("node/{node}")
 }
 
 /// The capture listener of a pod. Kubernetes names hold no `_`, so the name is unambiguous.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::cluster::Marks;
 use super::naming::{ANY, PASSTHROUGH};
 use super::patch::{Change, Changes};
 use super::scope::Scope;
@@ -49,7 +50,9 @@ impl Always {
     pub(super) fn new(mode: CaptureMode) -> Self {
         let redirect_all = mode == CaptureMode::RedirectAll;
         Self {
-            passthrough: redirect_all.then(|| Entry::Plain(cluster::passthrough())),
+            // Of this one there is always a form for node proxies: it costs nothing.
+            passthrough: redirect_all
+                .then(|| cluster::entry(&cluster::passthrough(), Some(&Marks::new()))),
             any: Entry::Stem(Stem::new(routes::catch_all(mode))),
         }
     }
@@ -70,8 +73,7 @@ impl Part {
     ) -> Self {
         let mut tables = Tables::default();
         for made in within(Some(scope), services) {
-            let clusters = made.clusters.iter();
-            tables.clusters.extend(clusters.map(|c| (c.name().clone(), Entry::Plain(c.clone()))));
+            tables.clusters.extend(made.cluster_entries.iter().cloned());
             tables.assignments.extend(made.assignments.iter().cloned());
             let host = made.host.iter();
             tables.hosts.extend(host.map(|h| (h.name.clone(), Entry::Stem(h.qualified.clone()))));

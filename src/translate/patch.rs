@@ -37,8 +37,8 @@ impl Patch {
         for (made, present) in [(old, false), (new, true)] {
             let Some(made) = made else { continue };
             let when = |entry: Entry| present.then_some(entry);
-            for cluster in &made.clusters {
-                change.clusters.insert(cluster.name().clone(), when(Entry::Plain(cluster.clone())));
+            for (name, entry) in &made.cluster_entries {
+                change.clusters.insert(name.clone(), when(entry.clone()));
             }
             for (name, entry) in &made.assignments {
                 change.assignments.insert(name.clone(), when(entry.clone()));
@@ -51,6 +51,14 @@ impl Patch {
         }
         let chains = |made: Option<&Made>| made.map(|made| made.chains.clone()).unwrap_or_default();
         change.chains |= chains(old) != chains(new);
+    }
+
+    /// Clusters that have a form for node proxies from now on.
+    pub(super) fn mark(&mut self, made: &Made) {
+        let change = self.0.entry(made.source.key.clone()).or_default();
+        for (name, entry) in &made.cluster_entries {
+            change.clusters.insert(name.clone(), Some(entry.clone()));
+        }
     }
 
     /// Load assignments that are seen from other places.

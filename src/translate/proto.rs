@@ -57,13 +57,26 @@ pub(super) fn ads_awaited() -> ConfigSource {
 
 /// A socket address.
 pub(super) fn address(of: SocketAddr, protocol: Protocol) -> Address {
+    address_in("", of, protocol)
+}
+
+/// A socket address in the network namespace of a file; in Envoy's own where that is empty.
+pub(super) fn address_in(netns: &str, of: SocketAddr, protocol: Protocol) -> Address {
     let socket = SocketAddress {
         protocol: protocol.into(),
+        network_namespace_filepath: netns.to_owned(),
+        ..socket(of)
+    };
+    Address { address: Some(AddressKind::SocketAddress(socket)) }
+}
+
+/// A TCP socket address, as some fields want it.
+pub(super) fn socket(of: SocketAddr) -> SocketAddress {
+    SocketAddress {
         address: of.ip().to_string(),
         port_specifier: Some(PortSpecifier::PortValue(of.port().into())),
         ..SocketAddress::default()
-    };
-    Address { address: Some(AddressKind::SocketAddress(socket)) }
+    }
 }
 
 /// The length of the prefix that is this one address.

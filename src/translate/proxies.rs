@@ -9,19 +9,32 @@ use super::endpoints::Places;
 use super::naming::{
     self, CAPTURE_PORT, DNS_PORT, capture_listener, dns_listener, node_lens, zone_lens,
 };
+use super::node_proxies::NodeProxies;
 use super::scope::{Caller, Scopes};
-use super::{checks, listener};
-use crate::model::{Finding, MeshPod, PodKey};
+use super::{CaptureMode, checks, listener};
+use crate::model::{Finding, MeshPod, PodKey, Projection};
 use crate::xds::{Kind, NodeSpec, Own};
 
 /// The key of the stem of the DNS listeners of those who see the whole mesh.
 pub(super) const DNS_STEM: &str = "dns";
 
+/// What shapes the listeners of pods.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Form {
+    /// What is captured.
+    pub mode: CaptureMode,
+    /// Whether each has a DNS listener.
+    pub dns: bool,
+}
+
 /// The proxies of the pods that were last seen.
 #[derive(Debug, Default)]
 pub(super) struct Proxies {
     pods: BTreeMap<PodKey, Arc<MeshPod>>,
-    /// What is served to each.
+    sidecars: BTreeMap<Arc<str>, Arc<NodeSpec>>,
+    /// The proxies of nodes.
+    pub of_nodes: NodeProxies,
+    /// What is served to each, sidecars and node proxies.
     pub nodes: Arc<BTreeMap<Arc<str>, Arc<NodeSpec>>>,
     /// What tells their configurations apart, by the key of their group.
     pub callers: BTreeMap<Arc<str>, Caller>,
@@ -34,15 +47,29 @@ pub(super) struct Proxies {
 }
 
 impl Proxies {
-    /// Takes the pods in. Tells whether any of them is another than before.
-    pub(super) fn follow(&mut self, pods: &BTreeMap<PodKey, Arc<MeshPod>>, dns: bool) -> bool {
-        let same = |a: &Arc<MeshPod>, b: &Arc<MeshPod>| Arc::ptr_eq(a, b) || a == b;
-        if pods.len() == self.pods.len()
-            && pods.iter().zip(&self.pods).all(|(a, b)| a.0 == b.0 && same(a.1, b.1))
-        {
+    /// Takes the pods, nodes and pins in. Tells whether any of them is another than before.
+    pub(super) fn follow(&mut self, projection: &Projection, form: Form) -> bool {
+        let pods = &projection.pods;
+        let same = pods.len() == self.pods.len()
+            && pods.iter().zip(&self.pods).all(|(a, b)| a.0 == b.0 && same(a.1, b.1));
+        if same && self.of_nodes.saw(projection) {
             return false;
         }
-        let (mut nodes, mut callers) = (BTreeMap::new(), BTreeMap::new());
+        if !same {
+            self.follow_pods(pods, form);
+        }
+        let nodes_mattered = !self.of_nodes.specs.is_empty();
+        self.of_nodes.follow(projection, &self.sidecars, &self.callers, form);
+        if same && !nodes_mattered && self.of_nodes.specs.is_empty() {
+            return false;
+        }
+        let all = self.sidecars.iter().chain(&self.of_nodes.specs);
+        self.nodes = Arc::new(all.map(|(id, spec)| (id.clone(), spec.clone())).collect());
+        true
+    }
+
+    fn follow_pods(&mut self, pods: &BTreeMap<PodKey, Arc<MeshPod>>, form: Form) {
+        let (mut sidecars, mut callers) = (BTreeMap::new(), BTreeMap::new());
         let mut scopes = Scopes::new();
         self.findings.clear();
         for (key, pod) in pods {
@@ -52,25 +79,24 @@ impl Proxies {
             }
             let id: Arc<str> = naming::node_id(key).into();
             let kept = self.pods.get(key).filter(|old| same(old, pod));
-            let kept = kept.and_then(|_| self.nodes.get(&id));
-            let kept = kept.and_then(|node| self.keep(node, &mut callers, &mut scopes));
+            let kept = kept.and_then(|_| self.sidecars.get(&id));
+            let kept = kept.and_then(|spec| self.keep(spec, &mut callers, &mut scopes));
             let spec = kept.unwrap_or_else(|| {
                 let (group, caller) = Caller::of(pod, &self.scopes, &mut scopes);
-                let spec = node(pod, &group, &caller, dns);
+                let spec = sidecar(pod, &group, &caller, form);
                 callers.entry(group).or_insert(caller);
                 Arc::new(spec)
             });
-            nodes.insert(id, spec);
+            sidecars.insert(id, spec);
         }
         let places = Places::of(pods.values().map(Arc::as_ref));
         if *self.places != places {
             self.places = Arc::new(places);
         }
         self.pods.clone_from(pods);
-        self.nodes = Arc::new(nodes);
+        self.sidecars = sidecars;
         self.callers = callers;
         self.scopes = scopes;
-        true
     }
 
     /// Keeps the proxy of a pod that is as it was, with what it is part of.
@@ -91,26 +117,46 @@ impl Proxies {
     }
 }
 
+fn same(a: &Arc<MeshPod>, b: &Arc<MeshPod>) -> bool {
+    Arc::ptr_eq(a, b) || a == b
+}
+
 /// The proxy of a pod.
-fn node(pod: &MeshPod, group: &Arc<str>, caller: &Caller, dns: bool) -> NodeSpec {
-    let own = |name: String, port, protocol, stem: Arc<str>| Own {
-        kind: Kind::Listener,
-        head: listener::head(&name, port, protocol, pod.ipv6),
-        name: name.into(),
-        stem,
-    };
-    let capture = capture_listener(&pod.key);
-    let mut listeners = vec![own(capture, CAPTURE_PORT, Protocol::Tcp, caller.stem.clone())];
-    if dns {
-        let stem = caller.scope.as_ref().map_or(DNS_STEM.into(), |scope| scope.dns_stem.clone());
-        listeners.push(own(dns_listener(&pod.key), DNS_PORT, Protocol::Udp, stem));
-    }
+fn sidecar(pod: &MeshPod, group: &Arc<str>, caller: &Caller, form: Form) -> NodeSpec {
     let node = pod.place.node.as_deref().map(node_lens);
     let zone = pod.place.locality.as_ref().map(zone_lens);
     NodeSpec {
         group: group.clone(),
         identity: Some(pod.service_account.clone()),
         lenses: node.into_iter().chain(zone).collect(),
-        own: listeners,
+        own: listeners(pod, None, caller, form),
+        // What an Envoy in the pod's own namespace refuses once, it refuses always.
+        retry: false,
     }
+}
+
+/// The listeners of a pod, on its own proxy or, in the network namespace of a file, on its node's.
+pub(super) fn listeners(
+    pod: &MeshPod,
+    netns: Option<&str>,
+    caller: &Caller,
+    form: Form,
+) -> Vec<Own> {
+    let own = |name: String, port, protocol, stem: Arc<str>| Own {
+        kind: Kind::Listener,
+        head: listener::head(&name, port, protocol, pod.ipv6, netns),
+        name: name.into(),
+        stem,
+    };
+    // In scoped mode nothing passes through, so that there is no difference.
+    let stem = match form.mode {
+        CaptureMode::RedirectAll if netns.is_some() => caller.node_stem.clone(),
+        CaptureMode::RedirectAll | CaptureMode::Scoped => caller.stem.clone(),
+    };
+    let mut listeners = vec![own(capture_listener(&pod.key), CAPTURE_PORT, Protocol::Tcp, stem)];
+    if form.dns {
+        let stem = caller.scope.as_ref().map_or(DNS_STEM.into(), |scope| scope.dns_stem.clone());
+        listeners.push(own(dns_listener(&pod.key), DNS_PORT, Protocol::Udp, stem));
+    }
+    listeners
 }

@@ -33,6 +33,8 @@ pub(super) struct Caller {
     pub routes: Arc<str>,
     /// The key of the stem of the capture listeners.
     pub stem: Arc<str>,
+    /// The same on a node proxy, where what passes through leaves from the pod's own namespace.
+    pub node_stem: Arc<str>,
     /// What is seen; `None`: the whole mesh.
     pub scope: Option<Arc<Scope>>,
 }
@@ -65,8 +67,13 @@ impl Caller {
                 (group_of(pod, &scope), naming::routes_of_pod(&pod.key), Some(scope))
             }
         };
-        let stem = format!("capture/{group}").into();
-        let caller = Self { namespace: namespace.clone(), routes: routes.into(), stem, scope };
+        let caller = Self {
+            namespace: namespace.clone(),
+            routes: routes.into(),
+            stem: format!("capture/{group}").into(),
+            node_stem: format!("node-capture/{group}").into(),
+            scope,
+        };
         (group, caller)
     }
 }

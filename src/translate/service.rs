@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::chains::{self, Chains};
-use super::cluster::Tails;
+use super::cluster::{self, Marks, Tails};
 use super::endpoints::{self, Places};
 use super::{Settings, checks, domains, naming, routes};
 use crate::model::{Finding, MeshService, ServiceKey};
@@ -25,6 +25,8 @@ pub(super) struct Common {
     pub tails: Tails,
     /// The retry policy, as a field of a virtual host.
     pub retries: Bytes,
+    /// What the clusters of node proxies have besides; `None` while there are none.
+    pub marks: Option<Marks>,
 }
 
 /// A virtual host, all but its name.
@@ -51,6 +53,8 @@ pub(super) struct Made {
     pub places: Arc<Places>,
     /// Its clusters.
     pub clusters: Vec<Resource>,
+    /// The same as every table holds them.
+    pub cluster_entries: Vec<(Arc<str>, Entry)>,
     /// Its load assignments.
     pub assignments: Vec<(Arc<str>, Entry)>,
     /// Its virtual host, where it has an HTTP port.
@@ -96,6 +100,7 @@ impl Common {
             quarantined: false,
             places: places.clone(),
             clusters: Vec::new(),
+            cluster_entries: Vec::new(),
             assignments: Vec::new(),
             host: None,
             chains: Chains::default(),
@@ -114,6 +119,7 @@ impl Common {
         made.chains = chains::of_service(&self.settings, source, &ips);
         made.host = self.host(source, &made.lost);
         made.clusters = self.tails.of_service(&self.settings, source);
+        made.cluster_entries = entries(&made.clusters, self.marks.as_ref());
         made.assignments = endpoints::of_service(source, &made.clusters, places);
         made
     }
@@ -142,7 +148,17 @@ impl Common {
     }
 }
 
+fn entries(clusters: &[Resource], marks: Option<&Marks>) -> Vec<(Arc<str>, Entry)> {
+    let each = clusters.iter();
+    each.map(|made| (made.name().clone(), cluster::entry(made, marks))).collect()
+}
+
 impl Made {
+    /// Has a form of each cluster for node proxies from now on.
+    pub(super) fn mark(&mut self, marks: &Marks) {
+        self.cluster_entries = entries(&self.clusters, Some(marks));
+    }
+
     /// Makes the load assignments again, seen from other places. Tells whether that was needed.
     pub(super) fn see_from(&mut self, places: &Arc<Places>) -> bool {
         let same = self.places.same_for(places, self.source.scope);

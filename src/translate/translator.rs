@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::claims::Claims;
-use super::cluster::Tails;
+use super::cluster::{Marks, Tails};
 use super::listeners::Listeners;
 use super::part::Services;
 use super::patch::Patch;
-use super::proxies::Proxies;
+use super::proxies::{Form, Proxies};
 use super::service::{self, Common, Lost};
 use super::tables::Tables;
 use super::{Settings, routes};
 use crate::model::{Finding, MeshService, Projection, ServiceKey};
-use crate::xds::Snapshot;
+use crate::xds::{Group, Snapshot};
 
 /// What a projection becomes.
 #[derive(Debug, Clone)]
@@ -47,15 +47,21 @@ impl Translator {
             tables: Tables::new(settings.mode),
             listeners: Listeners::new(&settings),
             snapshot: None,
-            common: Common { settings, tails: Tails::new(), retries: routes::retries() },
+            common: Common {
+                settings,
+                tails: Tails::new(),
+                retries: routes::retries(),
+                marks: None,
+            },
         }
     }
 
     /// The resources of a projection. An empty mesh is one too.
     pub fn translate(&mut self, projection: &Projection) -> Translated {
         let generation = self.snapshot.as_ref().map_or(1, |last| last.generation + 1);
-        let pods_changed =
-            self.proxies.follow(&projection.pods, self.common.settings.dns.is_some());
+        let Settings { mode, dns, .. } = &self.common.settings;
+        let form = Form { mode: *mode, dns: dns.is_some() };
+        let proxies_changed = self.proxies.follow(projection, form);
         let patch = self.follow(projection);
         let (proxies, services) = (&self.proxies, &self.services);
         let tables_changed = self.tables.apply(generation, &patch, proxies, services);
@@ -64,19 +70,27 @@ impl Translator {
         let mut findings: Vec<Finding> =
             self.services.values().flat_map(|made| made.findings.iter().cloned()).collect();
         findings.extend(self.proxies.findings.iter().cloned());
+        findings.extend(self.proxies.of_nodes.findings.iter().cloned());
         findings.sort();
         let snapshot = match &self.snapshot {
-            Some(last) if !(pods_changed || tables_changed || stems_changed) => last.clone(),
+            Some(last) if !(proxies_changed || tables_changed || stems_changed) => last.clone(),
             _ => Arc::new(Snapshot {
                 generation,
                 nodes: self.proxies.nodes.clone(),
-                groups: self.tables.groups(),
+                groups: self.groups(),
                 stems: self.listeners.stems.clone(),
                 origin: None,
             }),
         };
         self.snapshot = Some(snapshot.clone());
         Translated { snapshot, findings }
+    }
+
+    /// The groups of sidecars, and those of node proxies made of them.
+    fn groups(&mut self) -> BTreeMap<Arc<str>, Arc<Group>> {
+        let mut groups = self.tables.groups();
+        self.proxies.of_nodes.add_groups(&mut groups);
+        groups
     }
 
     /// Makes anew what changed of the services.
@@ -95,6 +109,14 @@ impl Translator {
         });
         changed.extend(before.map(|made| made.source.key.clone()));
         let mut patch = Patch::default();
+        if self.common.marks.is_none() && !self.proxies.of_nodes.callers.is_empty() {
+            // From here on for good: the first node proxy is rarely the last.
+            let marks = self.common.marks.insert(Marks::new());
+            for made in self.services.values_mut() {
+                made.mark(marks);
+                patch.mark(made);
+            }
+        }
         for key in &changed {
             let lost: Lost = lost.remove(key).unwrap_or_default();
             let service = projection.services.get(key);

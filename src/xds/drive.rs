@@ -46,6 +46,7 @@ impl Session {
                 let nothing = Batch::default();
                 out.push(self.response(None, url.into(), version, nothing, removed.into()));
             }
+            self.subs.values_mut().for_each(|sub| sub.retry(now));
             self.order.expire(&view, now);
             order::leave(&mut self.subs, &view);
             let mut moved = false;
@@ -134,9 +135,10 @@ impl Session {
         // What came due since then, in the time that it took, was not seen.
         let now = self.driven.map_or(now, |driven| driven.min(now));
         let answers = self.subs.values().filter_map(|sub| sub.flights.deadline());
+        let retries = self.subs.values().filter_map(|sub| sub.retries.deadline());
         let order = self.order.deadline(&self.subs, now);
         let clusters = self.subs.get(&Kind::Cluster).filter(|sub| sub.removing());
         let overdue = clusters.and_then(|sub| sub.flights.overdue_at(now));
-        answers.chain(order).chain(overdue).filter(|at| *at > now).min()
+        answers.chain(retries).chain(order).chain(overdue).filter(|at| *at > now).min()
     }
 }

@@ -38,6 +38,7 @@ mod recent;
 mod request;
 mod resource;
 mod response;
+mod retry;
 mod rope;
 mod server;
 mod service;

@@ -114,6 +114,12 @@ impl Session {
         self.generation().filter(|_| settled)
     }
 
+    /// Whether something of a type was refused for a reason that may pass, and goes again by itself:
+    /// that says nothing against a snapshot.
+    pub(super) fn tries_again(&self, kind: Kind) -> bool {
+        self.subs.get(&kind).is_some_and(|sub| !sub.retries.is_empty())
+    }
+
     /// Takes in a newer snapshot.
     pub fn snapshot(&mut self, snapshot: Arc<Snapshot>) {
         self.newest = Some(snapshot);
@@ -144,7 +150,7 @@ impl Session {
         }
         let first = !self.subs.contains_key(&kind);
         let heard = match request.error {
-            Some(words) if !first => self.refused(nonce, words),
+            Some(words) if !first => self.refused(nonce, words, now),
             _ => {
                 self.accepted(nonce);
                 Heard::Fine
@@ -235,19 +241,24 @@ impl Session {
     }
 
     fn accepted(&mut self, nonce: Nonce) {
-        if let Some((_, sub)) = self.land(nonce) {
+        if let Some((flight, sub)) = self.land(nonce) {
             sub.refusal = None;
+            sub.relieved(&flight);
         }
     }
 
-    fn refused(&mut self, nonce: Nonce, words: String) -> Heard {
+    fn refused(&mut self, nonce: Nonce, words: String, now: Instant) -> Heard {
+        let view = self.view.clone().filter(View::retries);
         let Some((flight, sub)) = self.land(nonce) else { return Heard::Fine };
         let kind = sub.kind;
-        let repeated = sub.refusal.as_ref() == Some(&words);
+        let repeated = sub.refusal.as_ref() == Some(&words) || sub.is_retry(&flight);
         let all = flight.resources.iter().map(Resource::name).chain(flight.removed.iter());
         let told = all.filter(|name| !name.is_empty() && words.contains(name.as_ref()));
-        let names = told.map(ToString::to_string).collect();
+        let names: Vec<String> = told.map(ToString::to_string).collect();
         sub.refuse(&flight, words.clone());
+        if let Some(view) = view {
+            sub.retry_later(&flight, &names, &view, now);
+        }
         Heard::Refused(Refusal { kind, words, names, repeated })
     }
 }

@@ -34,6 +34,9 @@ pub struct NodeSpec {
     pub lenses: Vec<Lens>,
     /// Its own resources.
     pub own: Vec<Own>,
+    /// Whether what of its own it refuses is sent again by and by, since what it lacked may come
+    /// later.
+    pub retry: bool,
 }
 
 /// The tables that a group of nodes sees: by type, the first layer that has a name counts.
@@ -48,6 +51,23 @@ impl Group {
     pub fn new(layers: BTreeMap<Kind, Vec<Layer>>) -> Self {
         let listings = layers.keys().map(|kind| (*kind, Listings::default())).collect();
         Self { layers, listings }
+    }
+
+    /// All that some groups see, side by side: of each type the layers of one group after those of
+    /// another, each once.
+    pub fn union(groups: impl IntoIterator<Item = Arc<Self>>) -> Self {
+        let mut union: BTreeMap<Kind, Vec<Layer>> = BTreeMap::new();
+        for group in groups {
+            for (kind, layers) in &group.layers {
+                let all = union.entry(*kind).or_default();
+                for layer in layers {
+                    if !all.iter().any(|known| known.is(layer)) {
+                        all.push(layer.clone());
+                    }
+                }
+            }
+        }
+        Self::new(union)
     }
 
     /// The layers of a type.

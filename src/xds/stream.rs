@@ -29,7 +29,7 @@ use super::request::Request;
 use super::session::Standing;
 use super::stats::{Open, Reason, Stats};
 use super::trailers::trailers;
-use super::{Response, Snapshot, Store, words};
+use super::{Snapshot, Store, words};
 
 /// How many requests are read before they are answered, where as many came at once.
 const BATCH: usize = 64;
@@ -123,7 +123,7 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
                 Status::resource_exhausted(format!("all of {kind} is more than a message holds"))
             })?;
             if let Some(kind) = response.kind {
-                let first = state.ledger.sent(kind, sent(&response), since);
+                let first = state.ledger.sent(kind, Sent::now(&response), since);
                 self.stats.responses.add(kind, if first { Reason::First } else { why });
                 self.stats.bytes.add(kind, encoder.left() as u64);
                 if let Some(since) = since {
@@ -261,9 +261,11 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
                 }
                 self.stats.nacks.add(refusal.kind, 1);
                 let node: Arc<str> = session.node.clone().unwrap_or_default();
+                let tries_again = session.tries_again(refusal.kind);
                 drop(state);
                 words::refusal(&node, self.place.peer(), &refusal);
-                if let (Some(seat), Some(generation)) = (&self.seat, sent_from) {
+                let seat = self.seat.as_ref().filter(|_| !tries_again);
+                if let (Some(seat), Some(generation)) = (seat, sent_from) {
                     seat.refused(generation, &refusal);
                 }
                 (self.on_refusal)(&node, &refusal);
@@ -291,15 +293,5 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
         self.ended = true;
         self.out.clear();
         Frame::trailers(trailers(status))
-    }
-}
-
-/// A response as the ledger notes it.
-fn sent(response: &Response) -> Sent {
-    Sent {
-        nonce: response.nonce,
-        at: SystemTime::now(),
-        resources: response.resources.len(),
-        removed: response.removed.len(),
     }
 }

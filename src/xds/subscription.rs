@@ -9,6 +9,7 @@ use super::flight::{Flight, Flights};
 use super::names::Names;
 use super::owed::{Has, Owed, Why};
 use super::request::Protocol;
+use super::retry::Retries;
 use super::{Batch, Kind, Resource, View};
 
 /// Whether everything is wanted, and since which words.
@@ -53,6 +54,8 @@ pub(super) struct Subscription {
     /// A response is due even if there is nothing to say in it.
     pub(super) answer: bool,
     pub(super) flights: Flights,
+    /// What was refused and goes again by and by.
+    pub(super) retries: Retries,
     /// The client's words at its last refusal.
     pub(super) refusal: Option<String>,
 }
@@ -70,6 +73,7 @@ impl Subscription {
             kept: BTreeMap::new(),
             answer: false,
             flights: Flights::default(),
+            retries: Retries::default(),
             refusal: None,
         }
     }

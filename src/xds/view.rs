@@ -133,6 +133,16 @@ impl View {
         self.snapshot.generation
     }
 
+    /// Whether what the node refuses of its own goes again by and by.
+    pub fn retries(&self) -> bool {
+        self.node.retry
+    }
+
+    /// Whether a resource is the node's own.
+    pub fn owns(&self, kind: Kind, name: &str) -> bool {
+        self.node.own.iter().any(|own| own.kind == kind && *own.name == *name)
+    }
+
     /// The resource of a name.
     pub fn get(&self, kind: Kind, name: &str) -> Option<Resource> {
         let own = self.node.own.iter().find(|own| own.kind == kind && *own.name == *name);

@@ -1,7 +1,7 @@
 //! A real Envoy in a pod.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-use crate::net::Pod;
+use crate::net::{Net, Pod};
 use crate::places::{self, SIDECAR_USER};
 use crate::process::{Process, Spec};
 use crate::{eventually, process};
@@ -43,6 +43,35 @@ impl Envoy {
 
     /// Starts one with more arguments, `--component-log-level`, say, or another drain time than the contract's.
     pub fn start_with(pod: &Pod, bootstrap: &str, more: &[&str]) -> Result<Self> {
+        Self::launch(bootstrap, more, |envoy, args, log| {
+            let mut spec = Spec::new(envoy, args, log);
+            spec.netns = Some(pod.netns().name().to_owned());
+            spec.user = Some(SIDECAR_USER);
+            spec
+        })
+    }
+
+    /// Starts one as a node proxy runs it: in the node's network namespace, as root. With mounts of its own it sees
+    /// none of those that are made later, as in a container without propagation.
+    pub fn on_node(net: &Net, bootstrap: &str, own_mounts: bool) -> Result<Self> {
+        Self::launch(bootstrap, &[], |envoy, args, log| {
+            let mut spec = if own_mounts {
+                let whole = ["--mount", "--propagation", "private", "--"].map(str::to_owned);
+                let whole = whole.into_iter().chain([envoy.display().to_string()]);
+                Spec::new(Path::new("unshare"), whole.chain(args), log)
+            } else {
+                Spec::new(envoy, args, log)
+            };
+            spec.netns = Some(net.node().name().to_owned());
+            spec
+        })
+    }
+
+    fn launch(
+        bootstrap: &str,
+        more: &[&str],
+        spec: impl FnOnce(&Path, Vec<String>, &Path) -> Spec,
+    ) -> Result<Self> {
         let folder = places::folder()?;
         let (config, admin) = (folder.path().join("envoy.yaml"), folder.path().join("admin.sock"));
         std::fs::write(&config, bootstrap)?;
@@ -55,9 +84,8 @@ impl Envoy {
             args.extend([DRAIN_TIME, "30"]);
         }
         args.extend(more);
-        let mut spec = Spec::new(&places::envoy()?, args, &folder.path().join("envoy.log"));
-        spec.netns = Some(pod.netns().name().to_owned());
-        spec.user = Some(SIDECAR_USER);
+        let args = args.into_iter().map(str::to_owned).collect();
+        let spec = spec(&places::envoy()?, args, &folder.path().join("envoy.log"));
         Ok(Self { process: Process::start(&spec)?, admin, _folder: folder })
     }
 

@@ -8,7 +8,7 @@ mod netns;
 mod pod;
 mod redirect;
 
-pub use netns::{Netns, sweep};
+pub use netns::{Netns, sweep, unmount_below};
 pub use pod::Pod;
 pub use redirect::{CAPTURE_PORT, DNS_PORT, Escape, MESH_PORT, Mode, Redirect};
 

@@ -187,6 +187,17 @@ pub fn sweep() {
         let _ = output(Command::new("ip").args(["netns", "delete"]).arg(name));
     }
     for path in left("/tmp", "aether-it-") {
+        unmount_below(&path);
         let _ = std::fs::remove_dir_all(path);
+    }
+}
+
+/// Takes away what is mounted in a folder, such as pinned namespaces. That there is nothing is no error, nor that
+/// another rig was quicker.
+pub fn unmount_below(folder: &Path) {
+    let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let places = table.lines().filter_map(|line| line.split(' ').nth(4)).map(Path::new);
+    for place in places.filter(|place| place.starts_with(folder) && *place != folder) {
+        let _ = output(Command::new("umount").args(["--lazy", "--quiet"]).arg(place));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use aether::capture::{self, Outcome, Reconciler};
+use aether::capture::{self, Inbox, Outcome, Reconciler};
 use aether::generate::{Generator, Kubernetes, Observer, Operation, Periods};
 use aether::leader::Leadership;
 use aether::model::Finding;
@@ -53,7 +53,7 @@ async fn generator(kubeconfig: std::path::PathBuf) -> Result<Writes> {
     let reconciler = Reconciler::new(index::Settings::default(), translate::Settings::default());
     capture::spawn(
         reconciler,
-        capture::Inbox { updates: queued, fates: None, questions: None },
+        Inbox { updates: queued, fates: None, pins: None, questions: None },
         capture::Metrics::default(),
         None,
         move |outcome: Outcome| {

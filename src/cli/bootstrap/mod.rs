@@ -25,8 +25,9 @@ use crate::model::NodeId;
 
 /// Print an Envoy bootstrap for a node, as JSON.
 ///
-/// Start Envoy with it as uid 1337, which the redirection in the pod skips:
-/// envoy --drain-time-s 30 -c bootstrap.json
+/// Start Envoy with it: envoy --drain-time-s 30 -c bootstrap.json. The Envoy of a pod runs as uid 1337,
+/// which the redirection in the pod skips. That of a node needs CAP_NET_ADMIN, for the mark that the
+/// redirection skips, and CAP_SYS_ADMIN, for listening in the network namespaces of pods.
 #[derive(Debug, Clone, Args)]
 pub struct Bootstrap {
     /// Whose Envoy it is: `pod/<namespace>/<name>` or `node/<node name>`.
@@ -130,7 +131,7 @@ impl Bootstrap {
             node: Some(node(&self.node)),
             admin: self.admin.admin()?,
             static_resources: Some(StaticResources {
-                clusters: vec![server::cluster(&server)?],
+                clusters: vec![server::cluster(&server, &self.node)?],
                 ..StaticResources::default()
             }),
             dynamic_resources: Some(DynamicResources {

@@ -23,6 +23,8 @@ use prost::Message;
 
 use super::{Protocol, Server, utf8};
 use crate::cli::values::{Host, HostPort};
+use crate::model::NodeId;
+use crate::translate::node_proxy_bind;
 
 /// The name of the cluster that is us.
 const XDS_CLUSTER: &str = "aether_xds";
@@ -69,7 +71,7 @@ pub(super) fn ads(protocol: Protocol) -> ApiConfigSource {
 }
 
 /// The cluster over which Envoy reaches us.
-pub(super) fn cluster(server: &Server) -> Result<Cluster> {
+pub(super) fn cluster(server: &Server, node: &NodeId) -> Result<Cluster> {
     let (kind, address) = match server {
         Server::Unix(path) => {
             let pipe = core::Pipe { path: utf8(path)?, mode: 0 };
@@ -93,6 +95,7 @@ pub(super) fn cluster(server: &Server) -> Result<Cluster> {
         Server::Tcp(HostPort { host, .. }, Some(secured)) => Some(secured.socket(host)?),
         _ => None,
     };
+    let marked = tcp && matches!(node, NodeId::Node(_));
     let options = HashMap::from([(HTTP_OPTIONS.to_owned(), http2()?)]);
     Ok(Cluster {
         name: XDS_CLUSTER.to_owned(),
@@ -102,6 +105,7 @@ pub(super) fn cluster(server: &Server) -> Result<Cluster> {
         typed_extension_protocol_options: options,
         transport_socket,
         upstream_connection_options: tcp.then(tcp_keepalive),
+        upstream_bind_config: marked.then(node_proxy_bind),
         ..Cluster::default()
     })
 }

@@ -10,6 +10,7 @@ use prost::Message;
 
 use super::bootstrap::AdminSocket;
 use super::options::{Shaping, Source};
+use super::pins::PinnedNamespaces;
 use crate::model::NodeId;
 use crate::xds::View;
 use crate::{descriptors, run};
@@ -18,10 +19,10 @@ use resources::Resources;
 /// Print all resources that a node would get, as JSON.
 ///
 /// Listeners, routes, clusters and endpoints, in Envoy's own JSON, with virtual hosts inside their
-/// routes. A pod whose proxy would wait is an error that says why.
+/// routes. A proxy that would wait is an error that says why.
 #[derive(Debug, Clone, Args)]
 pub struct Render {
-    /// Whose Envoy it is: `pod/<namespace>/<name>`.
+    /// Whose Envoy it is: `pod/<namespace>/<name>` or `node/<node name>`.
     #[arg(long, env = "AETHER_NODE", value_name = "ID")]
     node: NodeId,
 
@@ -37,13 +38,20 @@ pub struct Render {
 
     #[command(flatten)]
     shaping: Shaping,
+
+    #[command(flatten)]
+    pins: PinnedNamespaces,
 }
 
 impl Render {
     /// Reads the objects once, and prints.
     pub fn run(&self) -> Result<()> {
         let (translate, index) = self.shaping.settings()?;
-        let once = run::once(&self.source.objects(), translate, index)?;
+        let pins = match &self.node {
+            NodeId::Node(_) => self.pins.folder(),
+            NodeId::Pod(_) => None,
+        };
+        let once = run::once_with(&self.source.objects(), pins.as_deref(), translate, index)?;
         // State of the world: its routes hold their virtual hosts.
         let view = View::new(&once.snapshot, &self.node.to_string(), &"sotw".into())
             .with_context(|| waiting::why(&self.node, &once))?;

@@ -96,8 +96,13 @@ fn snapshot(left_out: &str) -> Arc<Snapshot> {
         head: Bytes::from(head.encode_to_vec()),
         stem: "capture".into(),
     };
-    let node =
-        NodeSpec { group: "shop".into(), identity: None, lenses: Vec::new(), own: vec![own] };
+    let node = NodeSpec {
+        group: "shop".into(),
+        lenses: Vec::new(),
+        own: vec![own],
+        identity: None,
+        retry: false,
+    };
     Arc::new(Snapshot {
         generation: 1,
         nodes: Arc::new([("pod/shop/web".into(), Arc::new(node))].into()),
@@ -166,6 +171,7 @@ fn once(pods: &[(&str, Option<&str>)], managed: &[&str], findings: Vec<Finding>)
         let key: PodKey = key.parse().unwrap();
         let pod = MeshPod {
             key: key.clone(),
+            uid: None,
             place: Place::default(),
             ipv6: false,
             service_account: "default".into(),
@@ -208,7 +214,7 @@ fn a_pod_that_waits_is_told_why() {
         ("pod/elsewhere/ledger", &["did you mean pod/pay/ledger?"]),
         ("pod/qqqqq/zzzzz", &["managed are pod/pay/ledger, pod/shop/web"]),
         ("pod/kube-system/x", &["labelled, but not taken", "never; move it"]),
-        ("node/worker-1", &["not served yet", "pod/<namespace>/<name>"]),
+        ("node/worker-1", &["no folder of pinned network namespaces", "--netns-dir"]),
     ];
     let once = once(&pods, &managed, vec![finding]);
     for (id, expected) in table {

@@ -13,12 +13,7 @@ const ALIKE: f64 = 0.8;
 pub(super) fn why(id: &NodeId, once: &Once) -> String {
     let key = match id {
         NodeId::Pod(key) => key,
-        NodeId::Node(_) => {
-            return format!(
-                "{id} waits: proxies of nodes are not served yet; ask for the proxy of a pod, \
-                 pod/<namespace>/<name>"
-            );
-        }
+        NodeId::Node(name) => return of_node(id, name, once),
     };
     match once.pods.get(key) {
         None => format!(
@@ -47,6 +42,28 @@ pub(super) fn why(id: &NodeId, once: &Once) -> String {
             )
         }
     }
+}
+
+/// Why a node proxy waits.
+fn of_node(id: &NodeId, name: &str, once: &Once) -> String {
+    if once.projection.pins.is_none() {
+        return format!(
+            "{id} waits: there is no folder of pinned network namespaces; name the one that is on \
+             that node with --netns-dir"
+        );
+    }
+    let pods = once.projection.pods.values().filter_map(|pod| pod.place.node.as_ref());
+    let mut known: Vec<_> = once.projection.nodes.keys().chain(pods).collect();
+    known.sort();
+    known.dedup();
+    let alike = |node: &str| strsim::jaro_winkler(name, node);
+    known.sort_by(|a, b| alike(b).total_cmp(&alike(a)));
+    let near: Vec<_> = known.iter().take(MOST).map(|node| format!("node/{node}")).collect();
+    let way_out = match near.as_slice() {
+        [] => "no node is, and no managed pod runs on one".to_owned(),
+        near => format!("known are {}", near.join(", ")),
+    };
+    format!("{id} waits: no node {} is known: {way_out}", quoted(name))
 }
 
 /// The managed pods that may have been meant.

@@ -37,6 +37,7 @@ pub fn pod(
     PodFacts {
         object: object.clone(),
         origin,
+        uid: pod.metadata.uid.as_deref().filter(|uid| !uid.is_empty()).map(Arc::from),
         managed: label.map(|value| value == "true"),
         created: pod.metadata.creation_timestamp.as_ref().map(|time| time.0.as_second()),
         running: phase == Some("Running"),

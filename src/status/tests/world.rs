@@ -42,9 +42,10 @@ pub fn snapshot() -> Arc<Snapshot> {
         };
         let spec = NodeSpec {
             group: group.into(),
-            identity: None,
             lenses: Vec::new(),
             own: vec![listener],
+            identity: None,
+            retry: false,
         };
         (Arc::from(id), Arc::new(spec))
     };

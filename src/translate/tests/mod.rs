@@ -8,6 +8,8 @@ mod clusters;
 mod dns;
 mod endpoints;
 mod hosts;
+mod node_groups;
+mod nodes;
 mod property;
 mod scope;
 mod scope_property;

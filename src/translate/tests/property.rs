@@ -114,7 +114,7 @@ fn projections() -> impl Strategy<Value = Projection> {
                 (pod.key.clone(), Arc::new(pod))
             })
             .collect(),
-        findings: Vec::new(),
+        ..Projection::default()
     })
 }
 

@@ -50,7 +50,7 @@ pub(super) fn service(key: &str, ips: &[&str], ports: &[(u16, Protocol)]) -> Mes
 pub(super) fn pod(key: &str, place: Place) -> MeshPod {
     let key: PodKey = key.parse().unwrap();
     let service_account = "default".into();
-    MeshPod { key, place, ipv6: false, service_account, upstreams: Upstreams::All }
+    MeshPod { key, uid: None, place, ipv6: false, service_account, upstreams: Upstreams::All }
 }
 
 /// A pod that lists its upstreams, as `ns/name`.
@@ -70,7 +70,7 @@ pub(super) fn projection(
 ) -> Projection {
     let services = services.into_iter().map(|s| (s.key.clone(), Arc::new(s)));
     let pods = pods.into_iter().map(|p| (p.key.clone(), Arc::new(p)));
-    Projection { services: services.collect(), pods: pods.collect(), findings: Vec::new() }
+    Projection { services: services.collect(), pods: pods.collect(), ..Projection::default() }
 }
 
 pub(super) fn settings(mode: CaptureMode) -> Settings {

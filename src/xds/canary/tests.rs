@@ -12,8 +12,15 @@ use crate::xds::{Kind, NodeSpec, Refusal, Snapshot};
 const WAIT: Duration = Duration::from_secs(5);
 
 fn snapshot(generation: u64, nodes: &[&str]) -> Arc<Snapshot> {
-    let spec =
-        || Arc::new(NodeSpec { group: "g".into(), identity: None, lenses: vec![], own: vec![] });
+    let spec = || {
+        Arc::new(NodeSpec {
+            group: "g".into(),
+            lenses: vec![],
+            own: vec![],
+            identity: None,
+            retry: false,
+        })
+    };
     let nodes: BTreeMap<Arc<str>, _> = nodes.iter().map(|node| ((*node).into(), spec())).collect();
     Arc::new(Snapshot { generation, nodes: Arc::new(nodes), ..Snapshot::default() })
 }

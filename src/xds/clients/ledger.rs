@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use crate::xds::{Kind, Protocol, Refusal};
+use crate::xds::{Kind, Protocol, Refusal, Response};
 
 /// How many responses of a type are remembered that were not answered.
 const UNANSWERED: usize = 16;
@@ -26,6 +26,18 @@ pub struct Sent {
     pub resources: usize,
     /// How many names it said to be gone.
     pub removed: usize,
+}
+
+impl Sent {
+    /// A response that is sent now.
+    pub(in crate::xds) fn now(response: &Response) -> Self {
+        Self {
+            nonce: response.nonce,
+            at: SystemTime::now(),
+            resources: response.resources.len(),
+            removed: response.removed.len(),
+        }
+    }
 }
 
 /// A response that was refused.

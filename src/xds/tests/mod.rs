@@ -15,6 +15,7 @@ mod order;
 mod random;
 mod refusal;
 mod removals;
+mod retry;
 mod rig;
 mod served;
 mod silent;

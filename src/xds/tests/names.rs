@@ -118,7 +118,13 @@ fn zones() -> Arc<Snapshot> {
     };
     let node = |group: &str, lenses: &[&str]| {
         let lenses: Vec<Lens> = lenses.iter().map(|lens| (*lens).into()).collect();
-        Arc::new(NodeSpec { group: group.into(), identity: None, lenses, own: Vec::new() })
+        Arc::new(NodeSpec {
+            group: group.into(),
+            lenses,
+            own: Vec::new(),
+            identity: None,
+            retry: false,
+        })
     };
     let nodes = [
         ("1".into(), node("x", &["node/1", "zone/a"])),

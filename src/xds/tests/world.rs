@@ -1,11 +1,13 @@
 //! A world of raw resources to serve.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::super::{Entry, Group, Kind, Layer, NodeSpec, Resource, Snapshot, Store, Table};
+use super::super::{
+    Entry, Group, Kind, Layer, NodeSpec, Own, Resource, Snapshot, Stem, Store, Table,
+};
 
 pub const CDS: Kind = Kind::Cluster;
 pub const EDS: Kind = Kind::Endpoints;
@@ -25,6 +27,9 @@ pub struct World {
     pub without_node: bool,
     /// Who the node has to be.
     pub identity: Option<Arc<str>>,
+    pub retry: bool,
+    /// Listeners of the node's own.
+    pub own: BTreeSet<Arc<str>>,
 }
 
 impl World {
@@ -79,11 +84,18 @@ impl World {
         }
         let layers =
             self.tables.iter().map(|(kind, table)| (*kind, vec![Layer::plain(table.clone())]));
+        let own = self.own.iter().map(|name| Own {
+            kind: LDS,
+            name: name.clone(),
+            head: name.to_string().into(),
+            stem: "own".into(),
+        });
         let spec = NodeSpec {
             group: "all".into(),
             identity: self.identity.clone(),
             lenses: Vec::new(),
-            own: Vec::new(),
+            own: own.collect(),
+            retry: self.retry,
         };
         let node = (Arc::from(NODE), Arc::new(spec));
         let nodes: BTreeMap<_, _> = (!self.without_node).then_some(node).into_iter().collect();
@@ -91,7 +103,7 @@ impl World {
             generation: self.generation,
             nodes: Arc::new(nodes),
             groups: BTreeMap::from([("all".into(), Arc::new(Group::new(layers.collect())))]),
-            stems: BTreeMap::new(),
+            stems: BTreeMap::from([("own".into(), Stem::new(Bytes::from_static(b"!")))]),
             origin: None,
         })
     }
