@@ -12,8 +12,8 @@ use it::eventually;
 use it::net::{NODE_V4, Net, Pod};
 use it::world::World;
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair,
-    SanType,
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
+    KeyPair, SanType,
 };
 
 const SOON: Duration = Duration::from_secs(30);
@@ -27,6 +27,8 @@ type Authority = CertifiedIssuer<'static, KeyPair>;
 
 fn authority() -> Authority {
     let mut params = CertificateParams::default();
+    // A name that is the subject's too would make each certificate one that signed itself.
+    params.distinguished_name.push(DnType::CommonName, format!("mesh {}", fastrand::u64(..)));
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     Authority::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
@@ -99,7 +101,8 @@ fn envoy(aether: &Aether, pod: &Pod, node: &str, identity: &Identity, more: &[&s
 }
 
 async fn says(what: &str, log: impl Fn() -> String, words: &[&str]) {
-    let asked = eventually(&format!("{words:?} in the log of {what}"), SOON, || async {
+    let what = format!("{words:?} in the log of {what}");
+    let asked = eventually(&what, SOON, || async {
         let log = log();
         let found = log.lines().any(|line| words.iter().all(|word| line.contains(word)));
         anyhow::ensure!(found, "{}", it::process::tail(&log, 20));
