@@ -120,7 +120,10 @@ async fn the_serving_certificate_is_replaced() -> Result<()> {
     stage.proxy.cut();
     stage.untouched(before)?;
     stage.follows(24, SOON).await?;
-    ensure!(stage.plane.lines(&["WARN"]).is_empty(), "{}", stage.plane.log());
+    // The election may have begun to watch its lease at that very moment, and says so.
+    let mut warned = stage.plane.lines(&["WARN"]);
+    warned.retain(|line| !line.contains("aether::leader"));
+    ensure!(warned.is_empty(), "{}", stage.plane.log());
     Ok(())
 }
 
