@@ -25,8 +25,11 @@ pub struct Tls {
     pub config: Arc<dyn Fn() -> Arc<ServerConfig> + Send + Sync>,
     /// Reads who is named by a certificate (DER) that TLS believes; an error says what is wrong with
     /// it.
-    pub identify: Arc<dyn Fn(&[u8]) -> Result<Proven, String> + Send + Sync>,
+    pub identify: Identify,
 }
+
+/// Reads who is named by a certificate.
+pub type Identify = Arc<dyn Fn(&[u8]) -> Result<Proven, String> + Send + Sync>;
 
 impl std::fmt::Debug for Tls {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

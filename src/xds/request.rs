@@ -36,7 +36,8 @@ pub struct Request {
     pub wants: Wants,
 }
 
-/// What a request wants.
+/// What a request wants. There are few at a time: a box for the large form would spare nothing.
+#[allow(clippy::large_enum_variant)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wants {
     /// State of the world: all names.

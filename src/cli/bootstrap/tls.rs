@@ -31,7 +31,8 @@ const UPSTREAM: &str = "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsCon
 const CERTIFICATE: &str = "xds_certificate";
 const AUTHORITIES: &str = "xds_authorities";
 
-/// TLS to the server.
+/// TLS to the server. The fields are called as the options are.
+#[allow(clippy::struct_field_names)]
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "TLS to the server")]
 pub struct ClientTls {

@@ -87,7 +87,7 @@ impl Room {
     /// How many peers are told apart at the moment.
     #[cfg(test)]
     pub(in crate::xds) fn peers(&self) -> usize {
-        self.peers.lock().unwrap().len()
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 }
 

@@ -21,6 +21,7 @@ fn room(limits: Limits) -> Arc<Room> {
     Arc::new(Room::new(limits, Arc::default()))
 }
 
+#[allow(clippy::unnecessary_wraps)]
 fn peer(last: u8) -> Option<IpAddr> {
     Some(IpAddr::from([10, 0, 0, last]))
 }

@@ -205,6 +205,7 @@ async fn s27_streams_end_over_the_time_of_the_drain() {
     let mut ends = futures::future::join_all(ends).await;
     ends.sort();
     stop.await.unwrap();
-    assert!(ends[0] < drain * 7 / 10 && ends[19] - ends[0] > drain / 4, "{ends:?}");
+    let spread = ends[19].saturating_sub(ends[0]);
+    assert!(ends[0] < drain * 7 / 10 && spread > drain / 4, "{ends:?}");
     assert!(begun.elapsed() < 2 * drain, "who has nothing to wait for waits no longer");
 }
