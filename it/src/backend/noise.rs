@@ -9,14 +9,18 @@ use crate::client::Received;
 /// The first bytes of the noise.
 pub fn bytes(length: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let words = std::iter::repeat_with(|| {
+    // A word at a time: byte by byte, a debug build would take a second for 8 MB, in which whoever
+    // shares the thread is silent.
+    let mut noise = Vec::with_capacity(length + 8);
+    while noise.len() < length {
         // xorshift64, a full-period generator of three shifts.
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        state.to_le_bytes()
-    });
-    words.flatten().take(length).collect()
+        noise.extend_from_slice(&state.to_le_bytes());
+    }
+    noise.truncate(length);
+    noise
 }
 
 /// Sends this much of it (a prime-sized block again and again); returns what was sent.
