@@ -62,7 +62,7 @@ impl Identity {
         params.extended_key_usages =
             vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         let now = SystemTime::now();
-        params.not_before = (now - Duration::from_secs(3600)).into();
+        params.not_before = (now - Duration::from_hours(1)).into();
         params.not_after = (now + Duration::from_secs(seconds)).into();
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, by).unwrap();
