@@ -21,7 +21,7 @@ use crate::xds::Limits;
 pub struct Access {
     /// Certificate that the TCP address presents, PEM. With it, each proxy has to present the
     /// identity of its pod: a certificate whose SPIFFE ID is
-    /// spiffe://<trust domain>/ns/<namespace>/sa/<service account>. It is read again when it changes.
+    /// `spiffe://<trust domain>/ns/<namespace>/sa/<service account>`. It is read again when it changes.
     #[arg(long, env = "AETHER_XDS_TLS_CERT", value_name = "FILE")]
     xds_tls_cert: Option<PathBuf>,
 
