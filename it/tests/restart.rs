@@ -203,7 +203,7 @@ async fn what_changed_while_it_was_down_comes_alone() {
 }
 
 #[tokio::test]
-async fn told_to_stop_it_stops_at_once_and_cleanly() {
+async fn told_to_stop_it_drains_in_its_time_and_stops_cleanly() {
     let mut busy = Busy::start(&[Speaks::Delta, Speaks::Sotw]).await.unwrap();
     let loads = busy.loads().await.unwrap();
     let begun = Instant::now();
@@ -211,7 +211,8 @@ async fn told_to_stop_it_stops_at_once_and_cleanly() {
     let took = begun.elapsed();
     println!("stopped after {took:?}");
     assert_eq!(status.code(), Some(0), "{}", busy.aether.log());
-    assert!(took < Duration::from_secs(1), "{took:?}\n{}", busy.aether.log());
+    // `--xds-drain` is 3 s, over which the streams end one by one.
+    assert!(took < Duration::from_secs(4), "{took:?}\n{}", busy.aether.log());
     assert!(!busy.aether.socket().exists());
     // Port and path are free at once.
     busy.aether.restart().unwrap();
