@@ -141,7 +141,9 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
             );
             self.out.push_back(encoder);
         }
-        let settled = self.seat.as_ref().zip(state.session.settled(now));
+        // Nobody looks at every subscription for a stream that no trial can ask.
+        let seat = self.seat.as_ref();
+        let settled = seat.and_then(|seat| Some((seat, state.session.settled(now)?)));
         drop(state);
         if let Some((seat, generation)) = settled {
             seat.settled(generation);
