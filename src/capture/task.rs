@@ -71,6 +71,15 @@ fn run(
                 let _ = catch_unwind(AssertUnwindSafe(|| question(&reconciler)));
                 continue;
             }
+            Turn::Fate(fate @ Fate::Released(..)) => {
+                // It tells what all have, and changes nothing of what they are to have: no round.
+                if catch_unwind(AssertUnwindSafe(|| hear(&mut reconciler, &fate, metrics))).is_err()
+                {
+                    metrics.failed();
+                    error!("what a snapshot came to could not be noted, which is a bug");
+                }
+                continue;
+            }
             turn => turn,
         };
         if let (Turn::Beat, true, Some(names)) = (&turn, well, &names) {
@@ -143,16 +152,7 @@ fn next(inbox: &mut Inbox, names: Option<&mut Names>) -> Option<Turn> {
         }
     };
     let Inbox { updates, fates, pins, questions } = inbox;
-    let fate = async {
-        let fate = match fates {
-            Some(fates) => fates.recv().await,
-            None => None,
-        };
-        match fate {
-            Some(fate) => fate,
-            None => pending().await,
-        }
-    };
+    let fate = awaited(fates.as_mut().map(UnboundedReceiver::recv));
     let pinned = async {
         // Where nobody looks any more, nothing changes any more.
         if let Some(pins) = pins
@@ -162,16 +162,7 @@ fn next(inbox: &mut Inbox, names: Option<&mut Names>) -> Option<Turn> {
         }
         pending::<()>().await;
     };
-    let asked = async {
-        let question = match questions {
-            Some(questions) => questions.recv().await,
-            None => None,
-        };
-        match question {
-            Some(question) => question,
-            None => pending().await,
-        }
-    };
+    let asked = awaited(questions.as_mut().map(Receiver::recv));
     block_on(async {
         tokio::select! {
             // All but updates are rare and cost little, so they come first.
@@ -183,6 +174,18 @@ fn next(inbox: &mut Inbox, names: Option<&mut Names>) -> Option<Turn> {
             update = updates.recv() => update.map(Turn::Update),
         }
     })
+}
+
+/// What comes next; never, where nothing can come any more.
+async fn awaited<T>(next: Option<impl Future<Output = Option<T>>>) -> T {
+    let came = match next {
+        Some(next) => next.await,
+        None => None,
+    };
+    match came {
+        Some(came) => came,
+        None => pending().await,
+    }
 }
 
 /// Takes in what became of a snapshot. What follows from a refusal is worked on like a change.
