@@ -8,8 +8,8 @@ use anyhow::{Result, bail};
 use clap::Args;
 use spiffe::TrustDomain;
 
-use super::WrongOptions;
 use super::values::{Span, duration, switch};
+use super::{WrongOptions, WrongSettings};
 use crate::tls::{self, Files, MutualFiles};
 use crate::vouch::NodeProxyId;
 use crate::xds::Limits;
@@ -158,9 +158,9 @@ impl Access {
             (None, Some(address))
                 if !address.ip().to_canonical().is_loopback() && !self.xds_insecure =>
             {
-                bail!(WrongOptions(
-                    "--xds-address is no address of this machine alone, and in plain TCP whoever reaches it gets the configuration of every proxy: give --xds-tls-cert, --xds-tls-key and --xds-client-ca, or listen on 127.0.0.1, or say --xds-insecure"
-                ))
+                bail!(WrongSettings(format!(
+                    "--xds-address {address} is no address of this machine alone, and in plain TCP whoever reaches it gets the configuration of every proxy: give --xds-tls-cert, --xds-tls-key and --xds-client-ca, or listen on 127.0.0.1, or say --xds-insecure"
+                )));
             }
             _ => {}
         }
