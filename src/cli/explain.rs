@@ -35,8 +35,9 @@ pub struct Explain {
     speaks: Option<Speaks>,
 
     /// Ask a running `aether serve` by its `--admin-address`, as in http://127.0.0.1:8080, in place
-    /// of reading objects. It knows since when something is wrong. The options below do not count
-    /// then: the server has its own.
+    /// of reading objects. It knows since when something is wrong, and which pods are behind the
+    /// proxy of its node; objects alone do not tell. The options below do not count then: the
+    /// server has its own.
     #[arg(long, env = "AETHER_ADMIN", value_name = "URL",
           conflicts_with_all = ["manifests", "kubeconfig", "kube_context"])]
     admin: Option<AdminUrl>,

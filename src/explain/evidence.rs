@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use super::{Host, Question};
 use crate::index::{About, Behind, Index, ServiceFacts};
-use crate::model::{Finding, MeshService, ObjectRef, Projection, ServiceKey};
+use crate::model::{Finding, MeshService, ObjectRef, PodKey, Projection, ServiceKey};
 use crate::translate::{Settings, naming};
 use crate::xds::{Snapshot, View};
 
@@ -29,6 +29,8 @@ pub struct Evidence {
     pub settings: Settings,
     /// What the pod's proxy is served; `None` for one that waits.
     pub view: Option<View>,
+    /// The node proxy that the pod is behind, by its id; `None` where it has a sidecar.
+    pub node_proxy: Option<Arc<str>>,
     /// The projection that the view was made of.
     pub projection: Projection,
     /// The pod, and the Services.
@@ -58,9 +60,12 @@ impl Evidence {
         let behind = behind.collect();
         // The form with all virtual hosts inside; on delta streams the very same ones come apart.
         let whole = naming::SOTW_LENS.into();
+        let node_proxy = node_proxy(snapshot, projection, &question.pod);
+        let proxy = node_proxy.clone().unwrap_or_else(|| naming::node_id(&question.pod).into());
         Self {
             settings: settings.clone(),
-            view: View::new(snapshot, &naming::node_id(&question.pod), &whole),
+            view: View::new(snapshot, &proxy, &whole),
+            node_proxy,
             projection: projection.clone(),
             about,
             behind,
@@ -93,6 +98,15 @@ impl Evidence {
         let all = self.findings.iter().map(|(finding, since)| (finding, *since));
         all.filter(move |(finding, _)| finding.object == *object)
     }
+}
+
+/// The id of the node proxy that has the capture listener of a pod: that pod's network namespace is
+/// pinned, and no sidecar can have the address a second time.
+fn node_proxy(snapshot: &Snapshot, projection: &Projection, pod: &PodKey) -> Option<Arc<str>> {
+    let node = projection.pods.get(pod)?.place.node.as_ref()?;
+    let (id, spec) = snapshot.nodes.get_key_value(&*naming::node_proxy_id(node))?;
+    let listener = naming::capture_listener(pod);
+    spec.own.iter().any(|own| *own.name == listener).then(|| id.clone())
 }
 
 /// The Service behind a mesh service, as an object.

@@ -150,6 +150,11 @@ pub enum Outcome {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         answer: Option<String>,
     },
+    /// Nowhere: its name does not resolve, so there is nothing to connect to.
+    Unresolved {
+        /// Why, as the end of a sentence.
+        why: String,
+    },
     /// Through the proxy to where it was going.
     Passthrough {
         /// The address, where it is known.

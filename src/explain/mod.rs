@@ -33,7 +33,7 @@ pub use text::text;
 
 use carry::Carried;
 use envoy::Capture;
-use name::{Names, Resolved};
+use name::{Knows, Names, Resolved};
 use service::Standing;
 
 use crate::model::{ObjectRef, PodKey};
@@ -67,7 +67,9 @@ pub fn explain(question: &Question, evidence: &Evidence) -> Result<Explanation, 
     }
     let mut steps = vec![first];
     let resolved = match &destination.host {
-        Host::Ip(ip) => Resolved { addresses: vec![*ip], service: None, key: None },
+        Host::Ip(ip) => {
+            Resolved { addresses: vec![*ip], service: None, key: None, by: Knows::Here }
+        }
         Host::Name(name) => {
             let names = Names::new(evidence, &question.pod, pod.managed == Some(true))?;
             let (resolved, step) = names.resolve(name);
@@ -78,21 +80,30 @@ pub fn explain(question: &Question, evidence: &Evidence) -> Result<Explanation, 
     let standing = service::meant(&destination.host, &resolved, &question.pod, evidence);
     steps.extend(service::step(&standing, &question.pod, evidence));
     let to = resolved.addresses.first().copied();
-    let not_captured = if outside.is_some() {
-        outside
+    let ends = |outcome| vec![Path { speaks: question.all(), steps: Vec::new(), outcome }];
+    let paths = if let Knows::Nobody(why) = &resolved.by {
+        // Nobody connects to an address that there is not, so no proxy has to do with it.
+        ends(Outcome::Unresolved { why: why.clone() })
     } else {
-        let (step, why) = redirect::step(pod, to, destination.port, evidence);
-        steps.push(step);
-        why
-    };
-    let paths = match not_captured {
-        Some(why) => {
-            let outcome = Outcome::NotCaptured { why };
-            vec![Path { speaks: question.all(), steps: Vec::new(), outcome }]
+        let not_captured = if outside.is_some() {
+            outside
+        } else {
+            let (step, why) = redirect::step(pod, to, destination.port, evidence);
+            steps.push(step);
+            why
+        };
+        match not_captured {
+            Some(why) => ends(Outcome::NotCaptured { why }),
+            None => carried(question, evidence, to, &mut steps)?,
         }
-        None => carried(question, evidence, to, &mut steps)?,
     };
-    let mut more = clauses(&standing, &paths, &question.pod, evidence);
+    let mut more = Vec::new();
+    if let Knows::Upstream(name) = &resolved.by {
+        more.push(format!(
+            "But {name} is no name of the mesh or of the cluster's Services: whether it resolves at all, the DNS of the cluster decides"
+        ));
+    }
+    more.extend(clauses(&standing, &paths, &question.pod, evidence));
     more.extend(pod::refusals(evidence));
     let asked = destination.to_string();
     Ok(Explanation {

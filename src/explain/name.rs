@@ -12,7 +12,7 @@ use super::evidence::Evidence;
 use super::explanation::{Step, Topic};
 use super::words::{count, list};
 use crate::dns::table::Table;
-use crate::model::{PodKey, RecordsFile, ServiceKey};
+use crate::model::{MeshService, PodKey, RecordsFile, ServiceKey};
 use crate::translate::naming;
 
 /// What a name leads to.
@@ -24,6 +24,19 @@ pub(super) struct Resolved {
     pub service: Option<(Arc<str>, Arc<str>)>,
     /// The mesh service that it names, whether there is one or not.
     pub key: Option<ServiceKey>,
+    /// Who knows it.
+    pub by: Knows,
+}
+
+/// Who knows whether a name exists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Knows {
+    /// We do: it exists, or is an address.
+    Here,
+    /// The cluster's DNS alone, which is asked for this spelling.
+    Upstream(String),
+    /// We do: there is no such name, for the reason given, the end of a sentence.
+    Nobody(String),
 }
 
 /// Names as one pod sees them.
@@ -73,14 +86,21 @@ impl<'a> Names<'a> {
                 Answer::Nothing | Answer::Elsewhere => before.push(one.clone()),
             }
         }
-        let nobody = Resolved { addresses: Vec::new(), service: None, key: self.key_of(&tries) };
         let elsewhere = tries.iter().find(|one| matches!(self.answer(one), Answer::Elsewhere));
-        let says = match elsewhere {
-            Some(one) => format!(
-                "{one} is no name that is known here: it is asked upstream, whatever that answers"
+        let (says, by) = match elsewhere {
+            Some(one) => (
+                format!(
+                    "{one} is no name that is known here: it is asked upstream, whatever that answers"
+                ),
+                Knows::Upstream(one.clone()),
             ),
-            None => format!("{host} does not exist: {}", self.why_not()),
+            None => {
+                let why = self.why_not(&tries);
+                (format!("{host} does not exist: {why}"), Knows::Nobody(why))
+            }
         };
+        let key = self.key_of(&tries);
+        let nobody = Resolved { addresses: Vec::new(), service: None, key, by };
         let mut step = Step::new(Topic::Name, says);
         if tries.len() > 1 {
             let unknown: Vec<_> =
@@ -152,10 +172,29 @@ impl<'a> Names<'a> {
         )
     }
 
-    fn why_not(&self) -> &'static str {
-        match &self.listener {
-            Some(listener) if listener.forwards() => "nothing here answers it",
-            _ => "no Service here has this name",
+    /// Whether the pod's queries go to a `dns_filter` that asks nobody.
+    fn mesh_names_alone(&self) -> bool {
+        self.listener.as_ref().is_some_and(|listener| !listener.forwards())
+    }
+
+    /// Why a name is nobody's.
+    fn why_not(&self, tries: &[String]) -> String {
+        let domain = self.evidence.settings.names.domain();
+        if self.mesh_names_alone() && !tries.iter().any(|name| inside(name, domain).is_some()) {
+            return format!(
+                "dns_filter, in the proxy itself, answers the names of {domain} alone; give the address of the cluster's DNS with --dns-upstream"
+            );
+        }
+        let headless = |service: &&Arc<MeshService>| !service.has_mesh_name();
+        let key = self.key_of(tries);
+        match key.and_then(|key| self.evidence.service(&key)).filter(headless) {
+            Some(service) => format!(
+                "{} has no ClusterIP, so it has no mesh name; ask for {}.{}.svc",
+                super::evidence::object_of(service),
+                service.service,
+                service.key.namespace
+            ),
+            None => "no Service here has this name".to_owned(),
         }
     }
 

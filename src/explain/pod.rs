@@ -60,6 +60,12 @@ fn about(pod: &PodFacts, key: &PodKey, evidence: &Evidence, step: Step) -> Step 
         (_, None) => "on no node yet".to_owned(),
     };
     let step = step.note(format!("{account} {place}"));
+    let step = match &evidence.node_proxy {
+        Some(id) => step.note(format!(
+            "its proxy is {id}, that of its whole node, since its network namespace is pinned in the folder of --netns-dir"
+        )),
+        None => step,
+    };
     match &evidence.proxy {
         Some(proxy) if !proxy.connected => step.note("its proxy is not connected to this server"),
         Some(proxy) if proxy.refused.is_empty() => {

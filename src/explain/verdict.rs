@@ -54,6 +54,9 @@ fn outcome(outcome: &Outcome, destination: &str, many: bool) -> String {
                 verb("goes", "go")
             )
         }
+        Outcome::Unresolved { why } => {
+            format!("{} nowhere, since the name does not resolve: {why}", verb("goes", "go"))
+        }
         Outcome::Service { service, port, endpoints, answer, .. } => {
             match (endpoints.as_slice(), answer) {
                 ([], answer) => format!(

@@ -116,7 +116,7 @@ impl Explain {
         let findings = since.iter().map(|(finding, since)| (finding.clone(), Some(*since)));
         let findings = findings.collect();
         drop(since);
-        let proxy = self.proxy(question, &snapshot);
+        let served = snapshot.clone();
         let (reply, answer) = sync_channel(1);
         let (asked, settings) = (question.clone(), self.settings.clone());
         let ask = move |reconciler: &Reconciler| {
@@ -129,14 +129,15 @@ impl Explain {
         };
         self.ask.blocking_send(Box::new(ask)).map_err(|_| away())?;
         let evidence = answer.recv_timeout(PATIENCE).map_err(|_| away())?.ok_or_else(not_yet)?;
+        let id = evidence.node_proxy.clone().unwrap_or_else(|| node_id(&question.pod).into());
+        let proxy = self.proxy(&id, &served);
         Ok(Evidence { proxy: Some(proxy), ..evidence })
     }
 
-    /// How the pod's proxy stands with this server.
-    fn proxy(&self, question: &Question, snapshot: &Arc<Snapshot>) -> Proxy {
-        let id = node_id(&question.pod);
+    /// How a proxy stands with this server.
+    fn proxy(&self, id: &str, snapshot: &Arc<Snapshot>) -> Proxy {
         let reports = self.clients.reports(Some(snapshot)).into_iter();
-        let own: Vec<_> = reports.filter(|one| one.node.as_deref() == Some(&*id)).collect();
+        let own: Vec<_> = reports.filter(|one| one.node.as_deref() == Some(id)).collect();
         let kinds = own.iter().flat_map(|report| &report.kinds);
         let refused = kinds.filter(|kind| kind.progress == Progress::Refused);
         let refused = refused.filter_map(|kind| {

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::{Names, Resolved};
+use super::{Knows, Names, Resolved};
 use crate::dns::table::Found;
 use crate::explain::evidence::object_of;
 use crate::explain::explanation::{Step, Topic};
@@ -27,6 +27,9 @@ impl Names<'_> {
         let names = &self.evidence.settings.names;
         if let Some(inside) = inside(name, names.domain()) {
             return self.mesh_name(name, &inside);
+        }
+        if self.mesh_names_alone() {
+            return Answer::Nothing;
         }
         let svc = format!("svc.{}", names.cluster_domain());
         if let Some(inside) = inside(name, &svc) {
@@ -74,7 +77,11 @@ impl Names<'_> {
                 step = self.short_name(&key, step);
             }
         }
-        Answer::Known(Resolved { addresses, service: None, key: Some(key) }, says, step)
+        Answer::Known(
+            Resolved { addresses, service: None, key: Some(key), by: Knows::Here },
+            says,
+            step,
+        )
     }
 
     /// Why a short name is whose it is.
@@ -116,7 +123,8 @@ impl Names<'_> {
             (None, None) => return Answer::Nothing,
         };
         let object = format!("Service {namespace}/{name}");
-        let mut resolved = Resolved { addresses: ips, service: Some(service), key: None };
+        let mut resolved =
+            Resolved { addresses: ips, service: Some(service), key: None, by: Knows::Here };
         let step = Step::new(Topic::Name, "");
         if let Some(pod) = pod {
             if !headless {

@@ -15,6 +15,7 @@ fn brief(outcome: &Outcome) -> String {
             let answer = answer.clone().unwrap_or_default();
             format!("{service} {port} at {}{answer}", ips.join(" "))
         }
+        Outcome::Unresolved { why } => format!("unresolved: {why}"),
         Outcome::Passthrough { to } => format!("through to {}", to.as_deref().unwrap_or("?")),
         Outcome::Answered { status, body } => format!("{status} {}", body.trim_end()),
         Outcome::Closed { why } => format!("closed: {why}"),
@@ -67,6 +68,15 @@ fn every_kind_of_destination_has_its_end() {
         ("external http", "through to ?"),
         ("nobody http", "through to ?"),
         ("example.com:443 tls", "through to ?"),
+        ("nobody.aether.internal http", "unresolved: no Service here has this name"),
+        ("nobody.shop.aether.internal:9 tcp", "unresolved: no Service here has this name"),
+        ("nobody.pay.svc.cluster.local http", "unresolved: no Service here has this name"),
+        ("nobody.pay.svc.cluster.local. tls", "unresolved: no Service here has this name"),
+        ("broken.shop.aether.internal http", "unresolved: no Service here has this name"),
+        (
+            "peers.shop.aether.internal http",
+            "unresolved: Service shop/peers has no ClusterIP, so it has no mesh name; ask for peers.shop.svc",
+        ),
         ("198.51.100.7:9 tcp", "through to 198.51.100.7:9"),
         ("127.0.0.1:80 tcp", "not captured: 127.0.0.1 is a loopback address"),
         ("169.254.1.1:80 tcp", "not captured: 169.254.1.1 is a link-local address"),

@@ -177,6 +177,7 @@ fn got(outcome: &Outcome) -> Expected {
             Expected::NotFound
         }
         Outcome::Closed { .. } => Expected::Closed,
+        Outcome::Unresolved { why } => panic!("every name of these is one: {why}"),
     }
 }
 

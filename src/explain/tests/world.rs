@@ -1,11 +1,13 @@
 //! A world of objects, and what is asked of it.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use crate::capture::Reconciler;
 use crate::explain::{Evidence, Explanation, Outcome, Question, explain};
 use crate::index::tests::{annotated, merge, put, service};
-use crate::model::MeshNames;
+use crate::model::{MeshNames, Pins};
 use crate::source::Update;
 use crate::translate::{CaptureMode, Settings};
 use crate::{index, translate};
@@ -146,10 +148,20 @@ pub fn shop() -> Vec<Value> {
 
 /// What is known of a world.
 pub fn evidence(objects: &[Value], question: &Question, mode: CaptureMode) -> Evidence {
-    let settings = translate::Settings { mode, ..Settings::default() };
+    evidence_with(objects, question, translate::Settings { mode, ..Settings::default() }, None)
+}
+
+/// What is known of a world, with settings and pins of its own.
+pub fn evidence_with(
+    objects: &[Value],
+    question: &Question,
+    settings: Settings,
+    pins: Option<Pins>,
+) -> Evidence {
     let ports = settings.server_first_ports.clone();
     let of_index = index::Settings::new(MeshNames::default(), ["spire-system"], ports);
     let mut reconciler = Reconciler::new(of_index, settings.clone());
+    reconciler.pinned(pins.map(Arc::new));
     let changes = objects.iter().map(put).collect();
     reconciler.apply(Update { changes, findings: Vec::new() });
     let outcome = reconciler.reconcile();
