@@ -15,6 +15,18 @@ use crate::process::{Process, Spec, output};
 use crate::wire::Wire;
 use crate::{eventually, places};
 
+/// The name of the xDS socket in the folder of a process.
+const SOCKET: &str = "xds.sock";
+
+/// The arguments of a process that has its socket in this folder.
+fn serve(folder: &Path, options: &[&str]) -> Vec<String> {
+    let mut args = vec!["serve".to_owned()];
+    args.extend(["--xds-socket".to_owned(), folder.join(SOCKET).display().to_string()]);
+    args.extend(["--xds-address", "none", "--admin-address", "127.0.0.1:0"].map(str::to_owned));
+    args.extend(options.iter().map(|&option| option.to_owned()));
+    args
+}
+
 /// The program, in our own network namespace. Dropped, it is killed.
 #[derive(Debug)]
 pub struct Plane {
@@ -29,13 +41,35 @@ impl Plane {
     /// Starts it with this kubeconfig and these options, its xDS on a Unix socket and health and metrics on any port.
     pub fn start(kubeconfig: &Path, options: &[&str]) -> Result<Self> {
         let folder = places::folder()?;
-        let socket = folder.path().join("xds.sock");
-        let mut args: Vec<String> = vec!["serve".to_owned()];
+        let mut args = serve(folder.path(), options);
         args.extend(["--kubeconfig".to_owned(), kubeconfig.display().to_string()]);
-        args.extend(["--xds-socket".to_owned(), socket.display().to_string()]);
-        args.extend(["--xds-address", "none", "--admin-address", "127.0.0.1:0"].map(str::to_owned));
-        args.extend(options.iter().map(|&option| option.to_owned()));
         let spec = Spec::new(&places::program("aether")?, args, &folder.path().join("aether.log"));
+        Self::run(spec, folder)
+    }
+
+    /// Starts it as in a pod: this folder is mounted where Kubernetes mounts a ServiceAccount, the API server is named
+    /// by the environment, and there is no kubeconfig.
+    pub fn in_pod(mounted: &Path, server: SocketAddr, options: &[&str]) -> Result<Self> {
+        // In a mount namespace of its own, so that nothing is left behind.
+        const MOUNT: &str = r#"mount -t tmpfs none /run && mkdir -p /run/secrets/kubernetes.io &&
+            ln -s "$1" /run/secrets/kubernetes.io/serviceaccount && shift && exec "$@""#;
+        let folder = places::folder()?;
+        let mut args = ["--mount", "--", "sh", "-c", MOUNT, "sh"].map(str::to_owned).to_vec();
+        args.push(mounted.display().to_string());
+        args.push(places::program("aether")?.display().to_string());
+        args.extend(serve(folder.path(), options));
+        let log = folder.path().join("aether.log");
+        let mut spec = Spec::new(Path::new("unshare"), args, &log);
+        spec.env = vec![
+            ("KUBERNETES_SERVICE_HOST".to_owned(), server.ip().to_string()),
+            ("KUBERNETES_SERVICE_PORT".to_owned(), server.port().to_string()),
+            ("HOME".to_owned(), folder.path().display().to_string()),
+        ];
+        Self::run(spec, folder)
+    }
+
+    fn run(spec: Spec, folder: TempDir) -> Result<Self> {
+        let socket = folder.path().join(SOCKET);
         Ok(Self { process: Process::start(&spec)?, spec, socket, _folder: folder })
     }
 
@@ -46,7 +80,7 @@ impl Plane {
 
     /// A bootstrap for the Envoy of this node id, as `aether bootstrap` prints it.
     pub fn bootstrap(&self, node: &str) -> Result<String> {
-        let mut command = Command::new(&self.spec.program);
+        let mut command = Command::new(places::program("aether")?);
         command.args(["bootstrap", "--node", node, "--xds-socket"]).arg(&self.socket);
         output(&mut command)
     }

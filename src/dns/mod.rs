@@ -5,6 +5,11 @@
 //! query and the [`table`], [`response::encode`] of a message. Around them stand the sockets, the
 //! cache, the upstreams and the follower of the file. hickory-proto reads and writes the wire
 //! format.
+//!
+//! DNS cookies (RFC 7873) are left out: hickory-proto knows the code of their option, but neither
+//! makes nor checks them. A query that carries one is answered as if it had none, which the RFC
+//! allows. What spoofed sources could gain is kept small otherwise: answers over UDP are short, ANY
+//! of a forwarded name is answered over TCP alone, and each client may be limited.
 
 pub mod answer;
 pub mod cache;

@@ -69,6 +69,20 @@ impl Cluster {
         eventually("a new serving certificate", Duration::from_mins(2), shown).await
     }
 
+    /// Starts the API server anew with a certificate of another authority, and returns both authorities, PEM, as
+    /// kubeconfigs name them from then on. Clients that were made before do not believe it.
+    pub async fn replace_authority(&self) -> Result<String> {
+        let next = Authority::new("the rig's next Kubernetes")?;
+        self.stop_api_server()?;
+        write(self.folder.path(), &sign(&next, self.address())?)?;
+        let both = self.authority.pem() + &next.pem();
+        let fresh = self.folder.path().join("ca.crt.new");
+        std::fs::write(&fresh, &both)?;
+        std::fs::rename(fresh, self.folder.path().join("ca.crt"))?;
+        self.start_api_server().await?;
+        Ok(both)
+    }
+
     /// The certificate that a new connection is shown now, DER.
     async fn presented(&self) -> Result<Vec<u8>> {
         let mut roots = RootCertStore::empty();

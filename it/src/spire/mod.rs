@@ -167,6 +167,18 @@ impl Spire {
         Ok(ids.map(str::to_owned).collect())
     }
 
+    /// Lets SPIRE's own client, as this user, write the first SVID into a folder that is the user's: `svid.0.pem`,
+    /// `svid.0.key`, and the trust domain's authorities in `bundle.0.pem`.
+    pub async fn write(&self, user: u32, folder: &Path) -> Result<()> {
+        let call = Call::new(&places::tool_for_all("spire-agent")?)
+            .args(["api", "fetch", "x509", "-timeout", "5s", "-write"])
+            .args([folder])
+            .args([Path::new("-socketPath"), &self.socket()])
+            .user(user)
+            .limit(Duration::from_secs(30));
+        call.text().await.map(drop)
+    }
+
     /// Waits until this user is given exactly these SPIFFE IDs.
     pub async fn wait_for(&self, user: u32, ids: &[&str], limit: Duration) -> Result<()> {
         let ask = || async {

@@ -10,6 +10,7 @@
 
 mod churn;
 mod envoy;
+mod in_pod;
 mod latency;
 mod odd;
 mod outages;

@@ -89,7 +89,7 @@ pub async fn calls(objects: &Objects) -> Result<()> {
 }
 
 /// A Service with two endpoints, and the pod that calls it.
-async fn world(objects: &Objects) -> Result<()> {
+pub async fn world(objects: &Objects) -> Result<()> {
     calls(objects).await?;
     objects.put(&service("cart", json!({}), json!({}))).await?;
     objects.put(&slice("cart-1", "cart", &["10.244.9.1", "10.244.9.2"])).await.context("slice")

@@ -91,7 +91,12 @@ pub enum AccessError {
         /// Why.
         cause: KubeconfigError,
     },
-    /// Certificates, keys or a proxy cannot be used.
+    /// A proxy is asked for that we cannot go through.
+    #[error(
+        "the API server would be asked through {0}, and no such proxy can be gone through: remove proxy-url from the cluster in the kubeconfig, or HTTPS_PROXY from the environment, and let the server's own address be reached, or a tunnel to it (ssh -L) on this machine"
+    )]
+    Proxy(http::Uri),
+    /// Certificates or keys cannot be used.
     #[error("no connection can be made as the configuration asks for it: {0}; correct it there")]
     Client(kube::Error),
 }
@@ -116,8 +121,17 @@ pub async fn connect(access: &Access) -> Result<Connection, AccessError> {
     }
     let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
     let namespace = config.default_namespace.clone();
-    let client = Client::try_from(config).map_err(AccessError::Client)?;
+    let client = Client::try_from(config).map_err(unusable)?;
     Ok(Connection { client, server, namespace })
+}
+
+/// Why no client can be made.
+fn unusable(error: kube::Error) -> AccessError {
+    match error {
+        kube::Error::ProxyProtocolDisabled { proxy_url, .. }
+        | kube::Error::ProxyProtocolUnsupported { proxy_url } => AccessError::Proxy(*proxy_url),
+        other => AccessError::Client(other),
+    }
 }
 
 async fn config(access: &Access) -> Result<Config, AccessError> {

@@ -65,6 +65,22 @@ async fn what_cannot_be_used_is_named_with_the_way_out() {
     assert!(told.contains("nothing") && told.contains("No such file"), "{told}");
 }
 
+#[tokio::test]
+async fn a_proxy_that_cannot_be_gone_through_is_told_with_the_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    for proxy in
+        ["http://10.0.0.9:3128/", "https://10.0.0.9/", "socks5://10.0.0.9:1080/", "ftp://10.0.0.9/"]
+    {
+        let text = KUBECONFIG
+            .replace("127.0.0.1:6443", "10.0.0.1:6443")
+            .replace("socks5://10.0.0.9:1080", proxy);
+        let told = connect(&access(folder.path(), &text, None)).await.unwrap_err().to_string();
+        for word in [proxy, "remove proxy-url", "HTTPS_PROXY", "ssh -L"] {
+            assert!(told.contains(word), "{word} in {told}");
+        }
+    }
+}
+
 #[test]
 fn this_machine_is_reached_without_a_proxy() {
     for (server, loopback) in [
