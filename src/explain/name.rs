@@ -81,23 +81,20 @@ impl<'a> Names<'a> {
                     let mut step = step;
                     step.says = format!("{} {who}", Self::asked(host, one));
                     step.notes.splice(0..0, self.notes(host, one, &before));
-                    return (resolved, step);
+                    return (*resolved, step);
                 }
                 Answer::Nothing | Answer::Elsewhere => before.push(one.clone()),
             }
         }
         let elsewhere = tries.iter().find(|one| matches!(self.answer(one), Answer::Elsewhere));
-        let (says, by) = match elsewhere {
-            Some(one) => (
-                format!(
-                    "{one} is no name that is known here: it is asked upstream, whatever that answers"
-                ),
-                Knows::Upstream(one.clone()),
-            ),
-            None => {
-                let why = self.why_not(&tries);
-                (format!("{host} does not exist: {why}"), Knows::Nobody(why))
-            }
+        let (says, by) = if let Some(one) = elsewhere {
+            let says = format!(
+                "{one} is no name that is known here: it is asked upstream, whatever that answers"
+            );
+            (says, Knows::Upstream(one.clone()))
+        } else {
+            let why = self.why_not(&tries);
+            (format!("{host} does not resolve: {why}"), Knows::Nobody(why))
         };
         let key = self.key_of(&tries);
         let nobody = Resolved { addresses: Vec::new(), service: None, key, by };

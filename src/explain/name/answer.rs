@@ -14,7 +14,7 @@ use crate::model::{Health, Reason, ServiceKey};
 /// What one spelling leads to.
 pub(super) enum Answer {
     /// Addresses, and of which Service; a sentence says who answers.
-    Known(Resolved, String, Step),
+    Known(Box<Resolved>, String, Step),
     /// It does not exist, or has no address.
     Nothing,
     /// Outside of what is known here.
@@ -78,7 +78,7 @@ impl Names<'_> {
             }
         }
         Answer::Known(
-            Resolved { addresses, service: None, key: Some(key), by: Knows::Here },
+            Box::new(Resolved { addresses, service: None, key: Some(key), by: Knows::Here }),
             says,
             step,
         )
@@ -135,7 +135,7 @@ impl Names<'_> {
             let rule = "the name of a pod behind a headless Service is no name of that Service";
             resolved.addresses.clear();
             return Answer::Known(
-                resolved,
+                Box::new(resolved),
                 says,
                 step.because(object, "spec.clusterIP", "None", rule),
             );
@@ -144,7 +144,7 @@ impl Names<'_> {
             let says = format!("is {object}; {who} the alias {external}");
             let rule = "an ExternalName Service has no address: its name stands for another one";
             return Answer::Known(
-                resolved,
+                Box::new(resolved),
                 says,
                 step.because(object, "spec.externalName", &*external, rule),
             );
@@ -168,7 +168,7 @@ impl Names<'_> {
             let rule = "a headless Service has no address of its own, only those of its pods";
             let says = format!("is {object}; {who} {found}");
             return Answer::Known(
-                resolved,
+                Box::new(resolved),
                 says,
                 step.because(object, "spec.clusterIP", "None", rule),
             );
@@ -180,7 +180,11 @@ impl Names<'_> {
         };
         let rule = "the name that Kubernetes gives a Service, with its addresses";
         let says = format!("is {object}; {who} {found}");
-        Answer::Known(resolved, says, step.because(object, "spec.clusterIPs", found.clone(), rule))
+        Answer::Known(
+            Box::new(resolved),
+            says,
+            step.because(object, "spec.clusterIPs", found.clone(), rule),
+        )
     }
 }
 
