@@ -35,6 +35,11 @@ impl Serving {
         let mut args: Vec<OsString> = vec!["serve".into(), "--manifests".into(), manifests.into()];
         args.extend(["--xds-address".into(), xds.to_string().into()]);
         args.extend(["--admin-address".into(), http.to_string().into()]);
+        args.extend(["--xds-socket", "none"].map(OsString::from));
+        // All streams come from one address here.
+        for limit in ["--xds-max-peer-connections", "--xds-max-peer-streams"] {
+            args.extend([limit, "20000"].map(OsString::from));
+        }
         args.extend(options.iter().map(OsString::from));
         Self::start(
             &places::program("aether")?,
