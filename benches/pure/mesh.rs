@@ -20,15 +20,6 @@ impl What {
             Self::Service => "a service is added",
         }
     }
-
-    /// How many resources a stream of a proxy is sent, that has all and asks for what is new: an assignment; or a
-    /// cluster, which the stream has not named yet when it hears of it, and a virtual host.
-    pub fn sends(self) -> usize {
-        match self {
-            Self::Endpoint => 1,
-            Self::Service => 2,
-        }
-    }
 }
 
 /// Some services of 5 endpoints each in 100 namespaces, every fifth TCP; a hundred nodes in three zones; and a pod.
@@ -74,8 +65,8 @@ fn put(kind: ObjectKind, namespace: &str, name: &str, object: Object) -> Change 
     Change::Put { id, object, origin: None }
 }
 
-fn read<T: serde::de::DeserializeOwned>(value: Value) -> Box<T> {
-    Box::new(serde_json::from_value(value).unwrap())
+fn read<T: serde::de::DeserializeOwned>(value: Value) -> T {
+    serde_json::from_value(value).unwrap()
 }
 
 fn node(n: usize) -> Change {
