@@ -48,6 +48,29 @@ pub fn write(world: &World, size: Size) -> Result<()> {
     all("pods", size.pods, &|n| Ok(pod(n)))
 }
 
+/// Gives the first endpoint of the n-th slice an address that it never had. Each `time` must be another, below 60,000.
+pub fn move_endpoint(world: &World, size: Size, n: usize, time: usize) -> Result<()> {
+    let first = n / IN_A_FILE * IN_A_FILE;
+    let mut items = String::new();
+    for other in first..(first + IN_A_FILE).min(size.services) {
+        let text = slice(other, size.endpoints)?;
+        let old = format!("- {}\n", address(10, 128, other * size.endpoints));
+        let new = format!("- {}\n", address(10, 250, time + 1));
+        items.push_str(&if other == n { text.replacen(&old, &new, 1) } else { text });
+    }
+    let list = format!("apiVersion: v1\nkind: List\nitems:\n{items}");
+    world.put_text(&format!("slices-{:04}.yaml", n / IN_A_FILE), &list)
+}
+
+/// Adds the n-th Service, beyond those that there are, with its endpoints.
+pub fn add_service(world: &World, size: Size, n: usize) -> Result<()> {
+    let items = service(n)? + &slice(n, size.endpoints)?;
+    world.put_text(
+        &format!("added-{n}.yaml"),
+        &format!("apiVersion: v1\nkind: List\nitems:\n{items}"),
+    )
+}
+
 /// The ports of a Service: name, number, protocol.
 fn ports(n: usize) -> &'static [(&'static str, u16, &'static str)] {
     match n % 10 {

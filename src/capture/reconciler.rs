@@ -36,6 +36,8 @@ pub struct Reconciler {
     names: MeshNames,
     held: Held,
     pins: Option<Arc<Pins>>,
+    /// Whether snapshots are tried first, so that it matters what each was made of.
+    tried: bool,
     projection: Option<Arc<Projection>>,
     of_source: Vec<Finding>,
     of_translation: Vec<Finding>,
@@ -50,6 +52,7 @@ impl Reconciler {
             names: translate.names.clone(),
             translator: Translator::new(translate),
             pins: None,
+            tried: false,
             held: Held::default(),
             projection: None,
             of_source: Vec::new(),
@@ -69,6 +72,12 @@ impl Reconciler {
     /// Takes the network namespaces that are pinned now; `None` where nothing is known of any.
     pub fn pinned(&mut self, pins: Option<Arc<Pins>>) {
         self.pins = pins;
+    }
+
+    /// Says whether it will [hear](Self::hear) what becomes of snapshots. Only then do they bear what
+    /// they were made of, which otherwise would be kept for the slowest stream.
+    pub fn tried(&mut self, tried: bool) {
+        self.tried = tried;
     }
 
     /// Takes in what became of a snapshot. Where it was refused, returns the keys of what is held
@@ -103,6 +112,9 @@ impl Reconciler {
         let snapshot = (!same).then(|| {
             let translated = self.translator.translate(&projection);
             self.of_translation = translated.findings;
+            if !self.tried {
+                return translated.snapshot;
+            }
             let snapshot = Snapshot::clone(&translated.snapshot);
             Arc::new(Snapshot { origin: Some(projection.clone()), ..snapshot })
         });

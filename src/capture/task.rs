@@ -63,6 +63,7 @@ fn run(
     mut publish: impl FnMut(Outcome),
 ) {
     let (mut well, mut begun) = (true, false);
+    reconciler.tried(inbox.fates.is_some());
     while let Some(turn) = next(&mut inbox, names.as_mut()) {
         let started = Instant::now();
         let turn = match turn {

@@ -65,6 +65,17 @@ fn an_empty_mesh_is_a_projection_too() {
 }
 
 #[test]
+fn a_snapshot_bears_what_it_was_made_of_where_it_is_tried_and_nowhere_else() {
+    for tried in [false, true] {
+        let mut reconciler = reconciler();
+        reconciler.tried(tried);
+        reconciler.apply(update([service("cart", "cart")]));
+        let snapshot = reconciler.reconcile().snapshot.unwrap();
+        assert_eq!(snapshot.origin.is_some(), tried);
+    }
+}
+
+#[test]
 fn equal_content_makes_no_snapshot() {
     let mut reconciler = reconciler();
     reconciler.apply(update([service("cart", "cart"), pod("web")]));
