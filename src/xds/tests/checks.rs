@@ -8,6 +8,9 @@ use super::model::Model;
 use super::world::NODE;
 use super::worlds::Worlds;
 
+/// Names and versions.
+type Versions = BTreeMap<String, String>;
+
 impl Model {
     pub fn apply(&mut self, kind: Kind, response: &Response) {
         let tables: BTreeSet<_> =
@@ -56,6 +59,11 @@ impl Model {
 
     /// The client has what the view has, of all that it wants.
     pub fn converged(&self, worlds: &Worlds, seed: u64) {
+        assert_eq!(self.unlike(worlds), None, "seed {seed}");
+    }
+
+    /// What of a type the client has, and what it should have, of the first type that differs.
+    pub fn unlike(&self, worlds: &Worlds) -> Option<(Kind, Versions, Versions)> {
         let snapshot = self.snapshot.as_ref().unwrap();
         let view = View::new(snapshot, NODE, &self.protocol.lens().into()).unwrap();
         assert_eq!(view.generation(), worlds.world.generation);
@@ -82,8 +90,11 @@ impl Model {
                 })
                 .map(|(name, (_, version))| (name.to_string(), version.clone()))
                 .collect();
-            assert_eq!(has, should, "seed {seed}, {kind:?}");
+            if has != should {
+                return Some((kind, has, should));
+            }
         }
+        None
     }
 }
 

@@ -83,23 +83,33 @@ impl Model {
 
     /// The first requests, all at once.
     pub fn connect(&mut self) {
-        for kind in Kind::ALL {
-            if self.protocol == Protocol::Delta || kind != Kind::VirtualHost {
-                self.want(kind, true);
-            }
-        }
+        self.begin();
         while !self.up.is_empty() {
             self.deliver();
         }
     }
 
-    pub fn reconnect(&mut self) {
-        self.session = Session::new(self.protocol, None, Arc::new(|_| Ok(())));
+    /// Has its first requests ready, of every type.
+    pub fn begin(&mut self) {
+        for kind in Kind::ALL {
+            if self.protocol == Protocol::Delta || kind != Kind::VirtualHost {
+                self.want(kind, true);
+            }
+        }
+    }
+
+    /// Forgets what belonged to the stream that is gone, and nothing of what it has.
+    pub fn cut(&mut self) {
         self.down.clear();
         self.up.clear();
         self.nonces.clear();
         self.wanted.clear();
         self.named = false;
+    }
+
+    pub fn reconnect(&mut self) {
+        self.session = Session::new(self.protocol, None, Arc::new(|_| Ok(())));
+        self.cut();
         if let Some(snapshot) = &self.snapshot {
             self.session.snapshot(snapshot.clone());
         }
