@@ -18,6 +18,7 @@ pub mod command;
 pub mod counters;
 pub mod delta;
 pub mod envoy;
+pub mod fuzz;
 pub mod helm;
 pub mod large;
 pub mod latency;

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+#[path = "steady/crowd.rs"]
+mod crowd;
 #[path = "steady/storm.rs"]
 mod storm;
 #[path = "steady/told.rs"]

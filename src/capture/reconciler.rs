@@ -38,6 +38,11 @@ pub struct Reconciler {
     pins: Option<Arc<Pins>>,
     /// Whether snapshots are tried first, so that it matters what each was made of.
     tried: bool,
+    /// How many refusals it has heard of.
+    heard: u64,
+    /// Whether something is to be published although nothing is new, since what was published last
+    /// went no further.
+    again: bool,
     projection: Option<Arc<Projection>>,
     of_source: Vec<Finding>,
     of_translation: Vec<Finding>,
@@ -53,6 +58,8 @@ impl Reconciler {
             translator: Translator::new(translate),
             pins: None,
             tried: false,
+            heard: 0,
+            again: false,
             held: Held::default(),
             projection: None,
             of_source: Vec::new(),
@@ -83,6 +90,10 @@ impl Reconciler {
     /// Takes in what became of a snapshot. Where it was refused, returns the keys of what is held
     /// back from now on, without working on it yet; `at` is the time, for people to read.
     pub fn hear(&mut self, fate: &Fate, at: &str) -> Vec<ServiceKey> {
+        if matches!(fate, Fate::Refused { .. }) {
+            self.heard += 1;
+            self.again = true;
+        }
         let (Fate::Released(snapshot, _) | Fate::Refused { snapshot, .. }) = fate;
         let origin =
             snapshot.origin.clone().and_then(|origin| origin.downcast::<Projection>().ok());
@@ -103,12 +114,13 @@ impl Reconciler {
         let mut projection = Projection { pins: self.pins.clone(), ..self.index.project() };
         self.held.apply(&mut projection.services);
         let projection = Arc::new(projection);
-        let same = self.projection.as_ref().is_some_and(|old| {
-            old.services == projection.services
-                && old.pods == projection.pods
-                && old.nodes == projection.nodes
-                && old.pins == projection.pins
-        });
+        let same = !self.again
+            && self.projection.as_ref().is_some_and(|old| {
+                old.services == projection.services
+                    && old.pods == projection.pods
+                    && old.nodes == projection.nodes
+                    && old.pins == projection.pins
+            });
         let snapshot = (!same).then(|| {
             let translated = self.translator.translate(&projection);
             self.of_translation = translated.findings;
@@ -116,7 +128,7 @@ impl Reconciler {
                 return translated.snapshot;
             }
             let snapshot = Snapshot::clone(&translated.snapshot);
-            Arc::new(Snapshot { origin: Some(projection.clone()), ..snapshot })
+            Arc::new(Snapshot { origin: Some(projection.clone()), heard: self.heard, ..snapshot })
         });
         let findings: BTreeSet<_> = [&self.of_source, &projection.findings, &self.of_translation]
             .into_iter()
@@ -129,6 +141,7 @@ impl Reconciler {
         let news = !(appeared.is_empty() && vanished.is_empty());
         self.findings = Arc::new(findings);
         self.projection = Some(projection);
+        self.again = false;
         let registry = self.index.registry();
         let findings = news.then(|| self.findings.clone());
         Outcome { snapshot, since: None, registry, findings, appeared, vanished }

@@ -205,7 +205,7 @@ fn hear(reconciler: &mut Reconciler, fate: &Fate, metrics: &Metrics) {
             generation = snapshot.generation,
             %node,
             words = refusal.words,
-            "a proxy that was asked first refused the snapshot, and no Service in it is to blame; all others keep what they have until the objects change"
+            "a proxy that was asked first refused the snapshot, and no Service in it is to blame; it is tried on others"
         ),
         Fate::Refused { snapshot, node, refusal } => {
             let held: Vec<String> = held.iter().take(8).map(ToString::to_string).collect();

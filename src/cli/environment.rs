@@ -29,6 +29,16 @@ fn without_empty(command: Command, variable: &dyn Fn(&OsStr) -> Option<OsString>
     command.mut_args(set).mut_subcommands(|subcommand| without_empty(subcommand, variable))
 }
 
+/// What Kubernetes mounts into a pod with the token of its ServiceAccount.
+const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+
+/// The namespace of the pod that this process runs in; `None` outside of one.
+pub fn pod_namespace() -> Option<String> {
+    std::env::var_os("KUBERNETES_SERVICE_HOST").filter(|host| !host.is_empty())?;
+    let text = std::fs::read_to_string(NAMESPACE_FILE).ok()?;
+    Some(text.trim().to_owned()).filter(|name| !name.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]

@@ -9,7 +9,8 @@ use clap::{Args, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
 use super::domains::Domains;
-use super::values::{Namespaces, Ports, Resolvers, switch};
+use super::environment::pod_namespace;
+use super::values::{Namespaces, Ports, Resolvers, namespace, switch};
 use crate::translate::{CaptureMode, DnsFilter};
 use crate::{index, translate};
 
@@ -86,25 +87,26 @@ pub struct Mesh {
     )]
     excluded_namespaces: Namespaces,
 
-    /// Our own namespace, which is never touched either. None outside a cluster.
-    #[arg(
-        long,
-        env = "AETHER_OWN_NAMESPACE",
-        value_name = "NAMESPACE",
-        default_value = "",
-        hide_default_value = true
-    )]
-    own_namespace: Namespaces,
+    /// Our own namespace, which is never touched either. By default that of the pod; none outside a
+    /// cluster.
+    #[arg(long, env = "AETHER_OWN_NAMESPACE", value_name = "NAMESPACE", value_parser = namespace)]
+    own_namespace: Option<String>,
 }
 
 impl Mesh {
+    /// Our own namespace: the one that was named, else that of the pod that this is.
+    fn own_namespace(&self) -> Option<String> {
+        self.own_namespace.clone().or_else(pod_namespace)
+    }
+
     /// What the index is set to, with ports that are not inspected.
     ///
     /// # Errors
     /// Where the two domains do not go together.
     pub fn settings(&self, server_first_ports: Vec<u16>) -> Result<index::Settings> {
         let names = self.domains.names()?;
-        let never = self.excluded_namespaces.0.iter().chain(&self.own_namespace.0);
+        let own = self.own_namespace();
+        let never = self.excluded_namespaces.0.iter().chain(&own);
         Ok(index::Settings::new(names, never.map(String::as_str), server_first_ports))
     }
 }
@@ -147,9 +149,9 @@ pub struct Shaping {
 }
 
 impl Shaping {
-    /// Our own namespace, where it was named.
-    pub fn own_namespace(&self) -> Option<&str> {
-        self.mesh.own_namespace.0.first().map(String::as_str)
+    /// Our own namespace, where there is one.
+    pub fn own_namespace(&self) -> Option<String> {
+        self.mesh.own_namespace()
     }
 
     /// What the translation and the index are set to.

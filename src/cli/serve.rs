@@ -218,9 +218,9 @@ impl Serve {
         let canary = (streams > 0).then_some(CanarySettings { streams, wait });
         let NamesFile { mesh_dns_snapshot, mesh_dns_heartbeat } = &self.names;
         let names = mesh_dns_snapshot.clone().map(|path| (path, *mesh_dns_heartbeat));
-        let writing = self.kubernetes.options(self.shaping.own_namespace())?;
+        let own_namespace = self.shaping.own_namespace();
+        let writing = self.kubernetes.options(own_namespace.as_deref())?;
         let webhook = self.webhook.options(&self.injection, &index)?;
-        let own_namespace = self.shaping.own_namespace().map(str::to_owned);
         Ok(Options {
             objects,
             xds_address,

@@ -109,17 +109,20 @@ impl FromStr for Namespaces {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let namespace = |word: &str| {
-            let name = word.to_ascii_lowercase();
-            let error = || {
-                format!(
-                    "{word:?} is no name of a namespace: write a-z, 0-9 and '-', as in spire-system"
-                )
-            };
-            is_dns_label(&name).then_some(name).ok_or_else(error)
-        };
         words(text).map(namespace).collect::<Result<_, _>>().map(Self)
     }
+}
+
+/// One namespace, in lower case.
+///
+/// # Errors
+/// What to write instead.
+pub fn namespace(word: &str) -> Result<String, String> {
+    let name = word.to_ascii_lowercase();
+    let error = || {
+        format!("{word:?} is no name of a namespace: write a-z, 0-9 and '-', as in spire-system")
+    };
+    is_dns_label(&name).then_some(name).ok_or_else(error)
 }
 
 /// The words between commas. An empty text has none; an empty word is a mistake, and is kept so

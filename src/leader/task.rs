@@ -230,6 +230,11 @@ impl Seeing {
             Ok(event) => event,
             Err(error) => return self.trouble(&error),
         };
+        // A watch that was cut goes on where it was, with no list: any event says that it does.
+        if self.trouble.take().is_some() {
+            info!("the lease can be watched again");
+            self.health.ready();
+        }
         match event {
             Event::Init => self.listed = false,
             Event::InitApply(lease) => {
@@ -239,10 +244,6 @@ impl Seeing {
             Event::InitDone => {
                 if !self.listed {
                     election.seen(None, clock.now());
-                }
-                if self.trouble.take().is_some() {
-                    info!("the lease can be watched again");
-                    self.health.ready();
                 }
             }
             Event::Apply(lease) => election.seen(Some(lease::record(lease)), clock.now()),
@@ -256,13 +257,14 @@ impl Seeing {
 
     fn trouble(&mut self, error: &watcher::Error) {
         let words: Arc<str> = error.to_string().into();
+        let said = format!("the lease cannot be watched, so this process cannot lead: {error}");
         if self.trouble.as_ref() == Some(&words) {
-            debug!("the lease cannot be watched: {error}");
+            debug!("{said}");
         } else {
-            let said = format!("the lease cannot be watched, so this process cannot lead: {error}");
             warn!("{said}");
-            self.health.degraded(said);
             self.trouble = Some(words);
         }
+        // Each time, since a leader whose writes go well says meanwhile that all is.
+        self.health.degraded(said);
     }
 }

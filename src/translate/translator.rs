@@ -76,6 +76,7 @@ impl Translator {
             Some(last) if !(proxies_changed || tables_changed || stems_changed) => last.clone(),
             _ => Arc::new(Snapshot {
                 generation,
+                heard: 0,
                 nodes: self.proxies.nodes.clone(),
                 groups: self.groups(),
                 stems: self.listeners.stems.clone(),

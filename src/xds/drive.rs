@@ -112,7 +112,7 @@ impl Session {
             let removed = std::mem::take(&mut removed);
             let response = self.response(Some(sub.kind), url, version, resources, removed);
             let (resources, removed) = (response.resources.clone(), response.removed.clone());
-            sub.flights.launch(response.nonce, now, resources, removed);
+            sub.flights.launch(response.nonce, now, view.generation(), resources, removed);
             out.push(response);
         }
     }

@@ -22,6 +22,8 @@ const REMEMBERED: usize = 16;
 pub(super) struct Flight {
     nonce: u64,
     sent: Instant,
+    /// The snapshot that it was sent from, of which alone its refusal says something.
+    pub(super) generation: u64,
     pub(super) resources: Batch,
     pub(super) removed: Arc<[Arc<str>]>,
 }
@@ -39,6 +41,7 @@ impl Flights {
         &mut self,
         nonce: u64,
         now: Instant,
+        generation: u64,
         resources: Batch,
         removed: Arc<[Arc<str>]>,
     ) {
@@ -47,7 +50,7 @@ impl Flights {
             self.open.remove(0);
         }
         self.last = nonce;
-        self.open.push(Flight { nonce, sent: now, resources, removed });
+        self.open.push(Flight { nonce, sent: now, generation, resources, removed });
     }
 
     /// The response that a nonce answers; `None` for one that is not known or was answered.

@@ -43,6 +43,8 @@ pub struct Refusal {
     pub words: String,
     /// The names of that response that stand in these words.
     pub names: Vec<String>,
+    /// The generation of the snapshot that the response was made from.
+    pub generation: u64,
     /// Whether it said the very same at its last refusal of this type.
     pub repeated: bool,
 }
@@ -79,5 +81,54 @@ impl Nonce {
     /// Reads the field.
     pub(super) fn parse(text: &str) -> Self {
         if text.is_empty() { Self::None } else { text.parse().map_or(Self::Foreign, Self::Of) }
+    }
+}
+
+/// How many bytes of a client's words are searched for names.
+const SEARCHED: usize = 4 << 10;
+
+/// Whether words speak of a resource. Its name must stand there whole: `shop/b:80` is not meant
+/// where `eshop/b:80` is.
+pub(super) fn names(words: &str, name: &str) -> bool {
+    let words = super::clients::beginning(words, SEARCHED);
+    let of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_./:".contains(byte);
+    // Where a sentence ends, its punctuation is followed by something else than a name.
+    let goes_on = |rest: &str| {
+        let rest = rest.as_bytes();
+        rest.first().is_some_and(of_name)
+            && (rest.first().is_some_and(u8::is_ascii_alphanumeric)
+                || rest.get(1).is_some_and(|next| next.is_ascii_alphanumeric() || *next == b'_'))
+    };
+    !name.is_empty()
+        && words.match_indices(name).any(|(at, _)| {
+            let before = words.get(..at).and_then(|before| before.as_bytes().last());
+            let after = words.get(at + name.len()..).unwrap_or_default();
+            !before.is_some_and(of_name) && !goes_on(after)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names;
+
+    #[test]
+    fn a_name_is_meant_where_it_stands_whole() {
+        for (words, name, meant) in [
+            ("cluster shop/b:80: no such filter", "shop/b:80", true),
+            ("shop/b:80", "shop/b:80", true),
+            ("'eshop/b:80' is wrong", "shop/b:80", false),
+            ("shop/b:8080 is wrong", "shop/b:80", false),
+            ("no route config cap_http.x/b.cd", "cap_http.x/b.c", false),
+            ("no route config cap_http.x/b.c.", "cap_http.x/b.c", true),
+            ("cap_http.x/b.c.d, cap_http.x/b.c", "cap_http.x/b.c", true),
+            ("(\"é\": cap_http)", "cap_http", true),
+            ("listener(s) capture_a_b: cannot bind", "capture_a_b", true),
+            ("listener capture_a_b_c", "capture_a_b", false),
+            ("anything", "", false),
+        ] {
+            assert_eq!(names(words, name), meant, "{words} | {name}");
+        }
+        let late = format!("{} shop/b:80", "x".repeat(5000));
+        assert!(!names(&late, "shop/b:80"), "Envoy's words end before");
     }
 }

@@ -124,15 +124,19 @@ impl Server {
                 tokio::select! { () = accept => {}, () = closed.cancelled() => {} }
             });
         }
-        tokio::select! { () = shutdown => {}, () = self.shared.store.keep_time() => {} }
-        closed.cancel();
-        accepting.close();
-        accepting.wait().await;
-        self.shared.stop.cancel();
-        self.tracker.close();
-        if tokio::time::timeout(self.drain + LAST, self.tracker.wait()).await.is_err() {
-            let left = self.tracker.len();
-            tracing::warn!(left, "xDS connections did not end in time and are cut");
-        }
+        let stop = async {
+            shutdown.await;
+            closed.cancel();
+            accepting.close();
+            accepting.wait().await;
+            self.shared.stop.cancel();
+            self.tracker.close();
+            if tokio::time::timeout(self.drain + LAST, self.tracker.wait()).await.is_err() {
+                let left = self.tracker.len();
+                tracing::warn!(left, "xDS connections did not end in time and are cut");
+            }
+        };
+        // Trials go on while streams do.
+        tokio::select! { () = stop => {}, () = self.shared.store.keep_time() => {} }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::flight::Flight;
-use super::heard::{Admit, Fault, Heard, Nonce, Refusal};
+use super::heard::{self, Admit, Fault, Heard, Nonce, Refusal};
 use super::order::Order;
 use super::request::{Protocol, Request, Wants};
 use super::subscription::Subscription;
@@ -253,12 +253,12 @@ impl Session {
         let kind = sub.kind;
         let repeated = sub.refusal.as_ref() == Some(&words) || sub.is_retry(&flight);
         let all = flight.resources.iter().map(Resource::name).chain(flight.removed.iter());
-        let told = all.filter(|name| !name.is_empty() && words.contains(name.as_ref()));
+        let told = all.filter(|name| heard::names(&words, name));
         let names: Vec<String> = told.map(ToString::to_string).collect();
         sub.refuse(&flight, words.clone());
         if let Some(view) = view {
             sub.retry_later(&flight, &names, &view, now);
         }
-        Heard::Refused(Refusal { kind, words, names, repeated })
+        Heard::Refused(Refusal { kind, words, names, generation: flight.generation, repeated })
     }
 }

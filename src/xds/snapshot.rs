@@ -86,6 +86,8 @@ impl Group {
 pub struct Snapshot {
     /// Rises with every snapshot.
     pub generation: u64,
+    /// How many refusals by canaries its writer had heard of when it was made.
+    pub heard: u64,
     /// Node by id.
     pub nodes: Arc<BTreeMap<Arc<str>, Arc<NodeSpec>>>,
     /// Group by key.

@@ -11,7 +11,7 @@ use super::canary::{CanarySettings, Fate, Said, Seat, Trials};
 use super::recent::Recent;
 use super::{Refusal, Snapshot};
 
-/// Hears what becomes of snapshots. It must not wait.
+/// Hears what becomes of snapshots. It must not wait, nor call the store.
 pub type OnFate = Box<dyn Fn(Fate) + Send + Sync>;
 
 /// Holds the current snapshot for one writer and any number of streams.
@@ -143,9 +143,9 @@ impl Shelf {
     }
 
     /// A stream has refused something of a snapshot.
-    pub(super) fn refused(&self, id: u64, generation: u64, refusal: &Refusal) {
+    pub(super) fn refused(&self, id: u64, refusal: &Refusal) {
         let Some(canary) = &self.canary else { return };
-        self.act(canary, |trials| trials.refused(id, generation, refusal, Instant::now()));
+        self.act(canary, |trials| trials.refused(id, refusal, Instant::now()));
     }
 
     /// A stream is gone.
@@ -155,25 +155,22 @@ impl Shelf {
         self.act(canary, |trials| trials.left(id, Instant::now()));
     }
 
-    /// Lets the trials decide, and does what follows. What is released is in place before the lock
-    /// is given up, so that generations never fall; the writer hears of it after.
+    /// Lets the trials decide, and does what follows before the lock is given up: generations never
+    /// fall, and the writer hears of fates in their order.
     fn act(&self, canary: &Canary, decide: impl FnOnce(&mut Trials) -> Said) {
-        let fates = {
-            let mut hall = canary.hall();
-            let before = hall.trials.deadline();
-            let said = decide(&mut hall.trials);
-            if let Some(released) = said.released {
-                self.current.send_replace(Some(released));
-            }
-            for bell in said.ring.iter().filter_map(|id| hall.bells.get(id)) {
-                bell.notify_one();
-            }
-            if hall.trials.deadline() != before {
-                canary.clock.notify_one();
-            }
-            said.fates
-        };
-        for fate in fates {
+        let mut hall = canary.hall();
+        let before = hall.trials.deadline();
+        let said = decide(&mut hall.trials);
+        if let Some(released) = said.released {
+            self.current.send_replace(Some(released));
+        }
+        for bell in said.ring.iter().filter_map(|id| hall.bells.get(id)) {
+            bell.notify_one();
+        }
+        if hall.trials.deadline() != before {
+            canary.clock.notify_one();
+        }
+        for fate in said.fates {
             (canary.on_fate)(fate);
         }
     }

@@ -141,7 +141,7 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
             );
             self.out.push_back(encoder);
         }
-        // Nobody looks at every subscription for a stream that no trial can ask.
+        // Without canaries nobody looks at every subscription.
         let seat = self.seat.as_ref();
         let settled = seat.and_then(|seat| Some((seat, state.session.settled(now)?)));
         drop(state);
@@ -238,7 +238,6 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
         let refuses = request.error.is_some();
         let nonce: Option<u64> = request.nonce.parse().ok();
         tracing::trace!(node = session.node(), kind = url, nonce = request.nonce, "request");
-        let sent_from = session.generation();
         let heard = session.request(request, Instant::now());
         if let Err(reason) = self.taken.names(session.names()) {
             let status = self.taken.refuse(reason);
@@ -266,9 +265,8 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
                 let tries_again = session.tries_again(refusal.kind);
                 drop(state);
                 words::refusal(&node, self.place.peer(), &refusal);
-                let seat = self.seat.as_ref().filter(|_| !tries_again);
-                if let (Some(seat), Some(generation)) = (seat, sent_from) {
-                    seat.refused(generation, &refusal);
+                if let Some(seat) = self.seat.as_ref().filter(|_| !tries_again) {
+                    seat.refused(&refusal);
                 }
                 (self.on_refusal)(&node, &refusal);
                 Ok(())

@@ -32,7 +32,7 @@ pub(super) fn refused(node: Option<&str>, peer: &str, words: &str) {
 
 /// Says once that a response was refused; a client that repeats itself is not repeated.
 pub(super) fn refusal(node: &str, peer: &str, refusal: &Refusal) {
-    let Refusal { kind, words, names, repeated } = refusal;
+    let Refusal { kind, words, names, repeated, .. } = refusal;
     let names = names.iter().take(NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
     let kind = kind.type_url();
     if *repeated {

@@ -12,7 +12,7 @@ use it::plane::Plane;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::stage::{CALLER, SOON, slice, world};
+use crate::stage::{CALLER, SOON, service, slice, world};
 
 /// Files of a mounted ServiceAccount are read again after a minute.
 const READ_AGAIN: Duration = Duration::from_secs(75);
@@ -53,6 +53,9 @@ async fn has(stream: &Stream, address: &str, limit: Duration) -> Result<()> {
 #[tokio::test]
 async fn a_pod_needs_nothing_but_what_is_mounted() -> Result<()> {
     let (account, folder) = cluster().await?;
+    let mut own = service("own", json!({}), json!({}));
+    own["metadata"]["namespace"] = json!(NAMESPACE);
+    account.objects.put(&own).await?;
     let plane = Plane::in_pod(folder.path(), account.cluster.address(), &[])?;
     plane.readyz(200, &["source: ready"], SOON).await?;
     // Its own namespace is that of the mounted file: there is its Lease, and by RBAC nowhere else.
@@ -61,7 +64,13 @@ async fn a_pod_needs_nothing_but_what_is_mounted() -> Result<()> {
         json!({ "kind": "Lease", "metadata": { "name": "aether", "namespace": NAMESPACE } });
     account.objects.get(&lease).await.context("the Lease")?;
     let stream = Stream::open(plane.socket(), CALLER).await?;
-    has(&stream, "10.244.9.1:", SOON).await
+    has(&stream, "10.244.9.1:", SOON).await?;
+    let held = stream.now();
+    let clusters = held.names("cluster");
+    ensure!(clusters.contains("http:cart.shop.aether.internal"), "{clusters:?}");
+    // It is never touched, without a word of it on the command line.
+    ensure!(!clusters.iter().any(|name| name.contains(NAMESPACE)), "{clusters:?}");
+    Ok(())
 }
 
 #[tokio::test]

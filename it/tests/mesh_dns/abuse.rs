@@ -10,7 +10,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::{sleep, timeout};
 
-use super::stage::{RESOLVER, SOON, Stage};
+use it::net::Netns;
+use it::resolver::{Names, Resolver};
+
+use super::stage::{CLUSTER, RESOLVER, SOON, Stage};
 
 fn query(name: &str) -> Result<Vec<u8>> {
     let mut query = Message::query();
@@ -122,6 +125,39 @@ async fn tcp_clients_that_dawdle_are_let_go_and_nobody_else_pays() -> Result<()>
             Ok(())
         })
         .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_counts_for_as_long_as_an_answer_is_owed_on_it() -> Result<()> {
+    let mut names = Names::new()?;
+    names.write(&[("shop/cart", "10.96.0.7")], &[])?;
+    let node = Netns::new()?;
+    // Nobody serves the names of the cluster, so that each of them is looked up for seconds.
+    let (cluster, server) = (CLUSTER.parse()?, RESOLVER.parse()?);
+    let resolver = Resolver::start(&node, &names.path(), &[server], &[cluster], &[]).await?;
+    let asks = async {
+        let mut owed = Vec::new();
+        for _ in 0..128 {
+            let mut stream = connect().await?;
+            stream.write_all(&framed(&query("nobody.example.")?)?).await?;
+            stream.shutdown().await?;
+            owed.push(stream);
+        }
+        sleep(Duration::from_millis(200)).await;
+        let mut more = connect().await?;
+        let _ = more.write_all(&framed(&query("cart.shop.aether.internal.")?)?).await;
+        ensure!(answer(&mut more).await.is_err(), "a seat more than there are");
+        for stream in &mut owed {
+            ends(stream, Duration::from_secs(15)).await?;
+        }
+        let mut stream = connect().await?;
+        stream.write_all(&framed(&query("cart.shop.aether.internal.")?)?).await?;
+        ensure!(answer(&mut stream).await?.answers.len() == 1);
+        Ok(())
+    };
+    node.run(asks).await?;
+    drop(resolver);
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -121,7 +121,13 @@ impl SnapshotFile {
                     Some(RecordsFile { generation: at, ..RecordsFile::default() })
                 }
             },
-            Err(_) => None,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            // The same where it is there and cannot be read.
+            Err(error) => {
+                let path = self.path.display();
+                warn!(%path, %error, "the snapshot file cannot be read and is replaced");
+                Some(RecordsFile { generation: at, ..RecordsFile::default() })
+            }
         };
         // Of two the later one, even if somebody put an older file back.
         let ours = ours.map(|(_, content)| content.clone());

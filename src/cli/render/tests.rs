@@ -108,6 +108,7 @@ fn snapshot(left_out: &str) -> Arc<Snapshot> {
         nodes: Arc::new([("pod/shop/web".into(), Arc::new(node))].into()),
         groups: [("shop".into(), Arc::new(group))].into(),
         stems: [("capture".into(), Stem::new(tail.encode_to_vec()))].into(),
+        heard: 0,
         origin: None,
     })
 }

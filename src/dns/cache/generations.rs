@@ -32,13 +32,18 @@ impl<K: Eq + Hash + Clone, V: Clone> Generations<K, V> {
         Some(value)
     }
 
+    /// Forgets what is held under a key.
+    pub fn remove(&mut self, key: &K) {
+        self.old.remove(key);
+        if let Some((_, before)) = self.young.remove(key) {
+            self.weight = self.weight.saturating_sub(before);
+        }
+    }
+
     /// Holds a value, in place of the one before. What alone is heavier than a generation is not
     /// held.
     pub fn insert(&mut self, key: K, value: V, weight: usize) {
-        self.old.remove(&key);
-        if let Some((_, before)) = self.young.remove(&key) {
-            self.weight = self.weight.saturating_sub(before);
-        }
+        self.remove(&key);
         if weight > self.half {
             return;
         }

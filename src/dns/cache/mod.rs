@@ -102,7 +102,15 @@ impl Cache {
             return;
         }
         let entry = if reply.is_answer() {
-            let Some(fresh_for) = reply.fresh_for() else { return };
+            let Some(fresh_for) = reply.fresh_for() else {
+                // It may not be kept, and what is kept is no longer what upstream says.
+                if !reply.truncated
+                    && let Some(mut shard) = self.shard(key)
+                {
+                    shard.remove(key);
+                }
+                return;
+            };
             let fresh_until = now + fresh_for;
             Entry { reply: reply.clone(), came: now, fresh_until, failed_until: None }
         } else {

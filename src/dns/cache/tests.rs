@@ -80,6 +80,19 @@ fn what_cannot_be_kept_is_not() {
 }
 
 #[test]
+fn what_contradicts_an_answer_ends_it_though_it_may_not_be_kept() {
+    let (cache, now) = (Cache::default(), Instant::now());
+    let known = key("known.example.");
+    let cut = Arc::new(Reply { truncated: true, ..(*reply(10)).clone() });
+    cache.put(&known, &reply(10), now);
+    cache.put(&known, &cut, now);
+    assert!(!cache.is_empty(), "half an answer contradicts nothing");
+    cache.put(&known, &reply(0), now);
+    assert_eq!(cache.get(&known, now + SECOND), Hit::Nothing);
+    assert!(cache.is_empty());
+}
+
+#[test]
 fn the_memory_is_bounded() {
     let budget = 1 << 20;
     let (cache, now) = (Cache::new(budget), Instant::now());

@@ -13,7 +13,7 @@ use tokio::sync::{Mutex, Semaphore, watch};
 use tokio::time::timeout;
 use tracing::debug;
 
-use super::seats::Seats;
+use super::seats::{Seat, Seats};
 use super::udp::{Owed, Signals};
 use crate::dns::engine::{Engine, Step};
 use crate::dns::query::Proto;
@@ -64,11 +64,10 @@ pub async fn accept(listener: TcpListener, mut shared: Shared) {
                     let shared = shared.clone();
                     tokio::spawn(async move {
                         shared.engine.metrics().connection(true);
-                        if let Err(error) = serve(stream, peer.ip(), &shared).await {
+                        if let Err(error) = serve(stream, peer.ip(), seat, &shared).await {
                             debug!(client = %peer, %error, "a connection ended");
                         }
                         shared.engine.metrics().connection(false);
-                        drop(seat);
                     });
                 }
             }
@@ -81,11 +80,18 @@ pub async fn accept(listener: TcpListener, mut shared: Shared) {
     }
 }
 
+/// Where answers are written.
+struct Writer {
+    half: OwnedWriteHalf,
+    /// The connection counts for as long as answers are owed on it.
+    _seat: Seat,
+}
+
 /// Serves a connection until its client has said enough.
-async fn serve(stream: TcpStream, client: IpAddr, shared: &Shared) -> io::Result<()> {
+async fn serve(stream: TcpStream, client: IpAddr, seat: Seat, shared: &Shared) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let (mut reader, writer) = stream.into_split();
-    let writer = Arc::new(Mutex::new(writer));
+    let (mut reader, half) = stream.into_split();
+    let writer = Arc::new(Mutex::new(Some(Writer { half, _seat: seat })));
     let waiting = Arc::new(Semaphore::new(AT_ONCE));
     while let Some(packet) = next(&mut reader, shared).await? {
         match shared.engine.take(&packet, Proto::Tcp, client) {
@@ -141,11 +147,16 @@ async fn next(reader: &mut OwnedReadHalf, shared: &Shared) -> io::Result<Option<
     timeout(ONE_MESSAGE, rest).await?.map(Some)
 }
 
-async fn write(writer: &Mutex<OwnedWriteHalf>, answer: &[u8]) -> io::Result<()> {
+/// Writes an answer whole, or ends the connection: what came after half an answer would be read as
+/// the rest of it.
+async fn write(writer: &Mutex<Option<Writer>>, answer: &[u8]) -> io::Result<()> {
     let length = u16::try_from(answer.len()).map_err(io::Error::other)?;
     let bytes = [&length.to_be_bytes()[..], answer].concat();
-    let mut writer = writer.lock().await;
-    timeout(ONE_WRITE, writer.write_all(&bytes)).await?
+    let mut place = writer.lock().await;
+    let mut writer = place.take().ok_or(io::ErrorKind::BrokenPipe)?;
+    timeout(ONE_WRITE, writer.half.write_all(&bytes)).await??;
+    *place = Some(writer);
+    Ok(())
 }
 
 /// Whether answers are still owed.

@@ -40,7 +40,7 @@ fn by_filter(upstream: &[&str], asked: &str) -> Explanation {
     let question = question(&format!("shop/front {asked}"));
     let upstream = upstream.iter().map(|server| server.parse().unwrap()).collect();
     let settings = Settings { dns: Some(DnsFilter { upstream }), ..Settings::default() };
-    explain(&question, &evidence_with(&shop(), &question, settings, None)).unwrap()
+    explain(&question, &evidence_with(&shop(), &question, &settings, None)).unwrap()
 }
 
 /// What the step says of the name.

@@ -14,7 +14,7 @@ fn evidence(asked: &str, pinned: &[&str]) -> Evidence {
     world.push(pod("shop", "beside", json!({"metadata": {"uid": "beside"}})));
     let uids = pinned.iter().map(|uid| (*uid).into()).collect();
     let pins = Pins { folder: "/run/aether/netns".into(), uids };
-    evidence_with(&world, &question(asked), Settings::default(), Some(pins))
+    evidence_with(&world, &question(asked), &Settings::default(), Some(pins))
 }
 
 fn told(asked: &str, pinned: &[&str]) -> Explanation {

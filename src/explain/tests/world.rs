@@ -148,14 +148,14 @@ pub fn shop() -> Vec<Value> {
 
 /// What is known of a world.
 pub fn evidence(objects: &[Value], question: &Question, mode: CaptureMode) -> Evidence {
-    evidence_with(objects, question, translate::Settings { mode, ..Settings::default() }, None)
+    evidence_with(objects, question, &translate::Settings { mode, ..Settings::default() }, None)
 }
 
 /// What is known of a world, with settings and pins of its own.
 pub fn evidence_with(
     objects: &[Value],
     question: &Question,
-    settings: Settings,
+    settings: &Settings,
     pins: Option<Pins>,
 ) -> Evidence {
     let ports = settings.server_first_ports.clone();
@@ -169,7 +169,7 @@ pub fn evidence_with(
     let since = Some("2026-11-30T12:00:00Z".parse().unwrap());
     let findings = outcome.appeared.iter().map(|one| (one.clone(), since)).collect();
     let snapshot = outcome.snapshot.unwrap();
-    Evidence::gather(question, &settings, reconciler.index(), projection, &snapshot, findings)
+    Evidence::gather(question, settings, reconciler.index(), projection, &snapshot, findings)
 }
 
 /// A question, as in `shop/front web:80 http`; without the last word all are told.

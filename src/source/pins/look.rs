@@ -25,9 +25,15 @@ pub(super) fn look(folder: &Path) -> io::Result<Option<Seen>> {
     for entry in entries {
         let entry = entry?;
         let Ok(uid) = entry.file_name().into_string() else { continue };
-        // One that vanishes between the two looks is gone.
-        if let Ok(Some(namespace)) = namespace(&entry.path()) {
-            seen.insert(uid.into(), namespace);
+        match namespace(&entry.path()) {
+            Ok(Some(namespace)) => {
+                seen.insert(uid.into(), namespace);
+            }
+            Ok(None) => {}
+            // One that vanishes between the two looks is gone. Of any other that cannot be looked at
+            // nothing is known, and its pod must not lose its listener for that.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
         }
     }
     Ok(Some(seen))

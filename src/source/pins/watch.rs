@@ -113,7 +113,12 @@ impl Follower {
             return;
         }
         let told = self.told.clone();
-        let watcher = notify::recommended_watcher(move |_| told.notify_one());
+        // To look at the folder is an event too, and must not lead to the next look.
+        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            if !event.is_ok_and(|event| event.kind.is_access()) {
+                told.notify_one();
+            }
+        });
         let watching = watcher.and_then(|mut watcher| {
             watcher.watch(&self.folder, RecursiveMode::NonRecursive)?;
             Ok(watcher)

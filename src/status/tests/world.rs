@@ -55,6 +55,7 @@ pub fn snapshot() -> Arc<Snapshot> {
         nodes: Arc::new([node(NODE, "shop"), node("pod/pay/till", "pay")].into()),
         groups: [group("shop"), group("pay")].into(),
         stems: BTreeMap::from([("tail".into(), stem)]),
+        heard: 0,
         origin: None,
     })
 }

@@ -36,8 +36,8 @@ impl Seat {
     }
 
     /// Says that the client refused something of a snapshot.
-    pub(in super::super) fn refused(&self, generation: u64, refusal: &Refusal) {
-        self.shelf.refused(self.id, generation, refusal);
+    pub(in super::super) fn refused(&self, refusal: &Refusal) {
+        self.shelf.refused(self.id, refusal);
     }
 }
 

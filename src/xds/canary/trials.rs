@@ -17,6 +17,8 @@ pub(in super::super) struct Trials {
     trial: Option<Trial>,
     /// The newest snapshot that came during the trial.
     next: Option<Arc<Snapshot>>,
+    /// How many trials ended with a refusal.
+    refusals: u64,
 }
 
 #[derive(Debug)]
@@ -24,7 +26,11 @@ struct Stream {
     node: Arc<str>,
     chosen: bool,
     /// It refused what all others are served, so it says nothing about a new snapshot.
+    /// The same where it did not answer in time: silence that is known beforehand only costs time.
     prejudiced: bool,
+    /// It refused something on trial, and has not accepted all of a snapshot since. What it refused
+    /// is not sent again while it is the same, so its silence is no consent.
+    refuses: bool,
 }
 
 #[derive(Debug)]
@@ -56,6 +62,7 @@ impl Trials {
             released: None,
             trial: None,
             next: None,
+            refusals: 0,
         }
     }
 
@@ -72,9 +79,13 @@ impl Trials {
     }
 
     /// A new snapshot. One that comes during a trial waits for its end, and takes the place of
-    /// those that wait: the newest state, never the history.
+    /// those that wait: the newest state, never the history. One whose writer had not heard of the
+    /// last refusal may have in it what was refused; the writer makes another when it hears.
     pub(in super::super) fn published(&mut self, snapshot: Arc<Snapshot>, now: Instant) -> Said {
         let mut said = Said::default();
+        if snapshot.heard < self.refusals {
+            return said;
+        }
         if self.trial.is_some() {
             self.next = Some(snapshot);
         } else {
@@ -86,7 +97,10 @@ impl Trials {
     /// A stream whose node is known.
     pub(in super::super) fn joined(&mut self, node: Arc<str>) -> u64 {
         self.last_id += 1;
-        self.streams.insert(self.last_id, Stream { node, chosen: false, prejudiced: false });
+        self.streams.insert(
+            self.last_id,
+            Stream { node, chosen: false, prejudiced: false, refuses: false },
+        );
         self.last_id
     }
 
@@ -107,6 +121,7 @@ impl Trials {
         if self.released.as_ref().is_some_and(|released| released.generation == generation) {
             self.streams.entry(id).and_modify(|stream| stream.prejudiced = false);
         }
+        self.streams.entry(id).and_modify(|stream| stream.refuses = false);
         let Some(trial) = &mut self.trial else { return said };
         if trial.snapshot.generation == generation
             && trial.asked.remove(&id)
@@ -118,43 +133,67 @@ impl Trials {
     }
 
     /// A stream refused something of a snapshot.
-    pub(in super::super) fn refused(
-        &mut self,
-        id: u64,
-        generation: u64,
-        refusal: &Refusal,
-        now: Instant,
-    ) -> Said {
+    pub(in super::super) fn refused(&mut self, id: u64, refusal: &Refusal, now: Instant) -> Said {
         let mut said = Said::default();
         let Some(stream) = self.streams.get_mut(&id) else { return said };
-        let on_trial = self.trial.as_ref().is_some_and(|trial| {
-            trial.snapshot.generation == generation && trial.asked.contains(&id)
-        });
-        // What it said before, of what all others took, is no news about this one.
+        let asked = self.trial.as_ref().is_some_and(|trial| trial.asked.contains(&id));
+        let on_trial = asked
+            && self
+                .trial
+                .as_ref()
+                .is_some_and(|trial| trial.snapshot.generation == refusal.generation);
+        // What it says of what all others took, now or before, is no news about this one.
         if !on_trial || stream.prejudiced && refusal.repeated {
             stream.prejudiced |= !on_trial;
-            if on_trial && let Some(trial) = &mut self.trial {
-                stream.chosen = false;
-                trial.asked.remove(&id);
-                self.replace(now, &mut said);
+            if asked {
+                self.excuse(id, now, &mut said);
             }
             return said;
         }
+        stream.refuses = true;
         let node = stream.node.clone();
         if let Some(Trial { snapshot, .. }) = self.trial.take() {
+            // What waits was made by a writer that had not heard of it.
+            self.refusals += 1;
+            self.next = None;
             said.fates.push(Fate::Refused { snapshot, node, refusal: refusal.clone() });
-            self.go_on(now, &mut said);
         }
         said
     }
 
-    /// Time has passed.
+    /// Time has passed. Who has not answered by now is not asked again before it has accepted what
+    /// all others have. Silence is taken for consent, but not that of a stream which refused
+    /// something before: another is asked in its place, with as much time.
     pub(in super::super) fn tick(&mut self, now: Instant) -> Said {
         let mut said = Said::default();
-        if self.deadline().is_some_and(|deadline| deadline <= now) {
+        let Some(trial) = self.trial.as_mut().filter(|trial| trial.deadline <= now) else {
+            return said;
+        };
+        let silent = std::mem::take(&mut trial.asked);
+        let mut refusing = 0;
+        for id in silent {
+            let Some(stream) = self.streams.get_mut(&id) else { continue };
+            stream.chosen = false;
+            stream.prejudiced = true;
+            refusing += usize::from(stream.refuses);
+        }
+        if refusing == 0 {
             self.release(Grounds::TimePassed, now, &mut said);
+            return said;
+        }
+        trial.deadline = now + self.settings.wait;
+        for _ in 0..refusing {
+            self.replace(now, &mut said);
         }
         said
+    }
+
+    /// Asks a canary no more, and another in its place.
+    fn excuse(&mut self, id: u64, now: Instant, said: &mut Said) {
+        self.streams.entry(id).and_modify(|stream| stream.chosen = false);
+        if self.trial.as_mut().is_some_and(|trial| trial.asked.remove(&id)) {
+            self.replace(now, said);
+        }
     }
 
     fn begin(&mut self, snapshot: Arc<Snapshot>, now: Instant, said: &mut Said) {

@@ -235,7 +235,8 @@ fn s31_what_a_client_says_and_does_not_say_is_bounded() {
     }
     assert_eq!(ledger.account(CDS).unwrap().unanswered(), 16);
     let names = (0..100).map(|n| n.to_string()).collect();
-    let refusal = Refusal { kind: CDS, words: "é".repeat(9000), names, repeated: false };
+    let refusal =
+        Refusal { kind: CDS, words: "é".repeat(9000), names, generation: 1, repeated: false };
     ledger.refused(100, &refusal, SystemTime::now());
     let refused = ledger.account(CDS).unwrap().refused.clone().unwrap();
     assert_eq!((refused.words.len(), refused.names.len()), (4096, 32));

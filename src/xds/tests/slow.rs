@@ -18,7 +18,7 @@ const BYTES: usize = 16 << 10;
 /// How many changes, and for how long nobody reads at least.
 fn size() -> (usize, Duration) {
     if std::env::var_os("AETHER_IT_LONG").is_some() {
-        (10_000, Duration::from_secs(60))
+        (10_000, Duration::from_mins(1))
     } else {
         (1_000, Duration::ZERO)
     }

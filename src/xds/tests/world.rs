@@ -104,6 +104,7 @@ impl World {
             nodes: Arc::new(nodes),
             groups: BTreeMap::from([("all".into(), Arc::new(Group::new(layers.collect())))]),
             stems: BTreeMap::from([("own".into(), Stem::new(Bytes::from_static(b"!")))]),
+            heard: 0,
             origin: None,
         })
     }

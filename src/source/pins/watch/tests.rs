@@ -73,3 +73,18 @@ async fn the_first_state_is_there_before_anything_is_followed() {
     let (pins, _) = watch(folder.path().to_owned());
     assert!(pins.borrow().as_ref().unwrap().uids.contains("a"));
 }
+
+#[tokio::test]
+async fn to_look_at_the_folder_is_no_news_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a"), "").unwrap();
+    let mut follower = Follower::new(folder.path().to_owned());
+    let told = follower.told.clone();
+    for _ in 0..3 {
+        follower.look();
+    }
+    let news = tokio::time::timeout(Duration::from_millis(300), told.notified()).await;
+    assert!(news.is_err(), "each look would lead to the next");
+    std::fs::write(folder.path().join("b"), "").unwrap();
+    tokio::time::timeout(Duration::from_secs(2), told.notified()).await.unwrap();
+}

@@ -48,7 +48,9 @@ mod tests {
         let mut page = vec![0_u8; 32 << 20];
         let start = std::time::Instant::now();
         while start.elapsed() < Duration::from_millis(50) {
-            page.iter_mut().for_each(|byte| *byte = byte.wrapping_add(1));
+            for byte in &mut page {
+                *byte = byte.wrapping_add(1);
+            }
         }
         assert!(meter.cpu().unwrap() - before > 0.005);
         assert!(meter.peak().unwrap() > f64::from(32 << 20));
