@@ -8,6 +8,7 @@ pub mod answer;
 pub mod certs;
 pub mod decide;
 mod keys;
+mod lean;
 pub mod metrics;
 mod patch;
 mod pod;

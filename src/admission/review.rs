@@ -1,13 +1,14 @@
 //! An AdmissionReview as the API server sends it, read in steps, so that whatever is wrong with it
 //! later, its `uid` is known.
 //!
-//! The pod stays the JSON that it came as. A typed pod would forget the fields that are newer than
+//! The pod stays the JSON that it came as, without what no decision looks at. A typed pod would forget the fields that are newer than
 //! its type, and could not tell an absent map from an empty or a null one, which a patch must.
 
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::lean;
 use super::pod::Shape;
 use crate::model::quoted;
 
@@ -71,7 +72,7 @@ pub struct Review {
     /// Nothing of this request is kept. It changes nothing for us, since a review has no side
     /// effect.
     pub dry_run: bool,
-    /// The object, as it came; `None` for a DELETE.
+    /// The object, as it came but for what no decision looks at; `None` for a DELETE.
     pub object: Option<Value>,
 }
 
@@ -132,7 +133,7 @@ struct Envelope<'a> {
     #[serde(default)]
     kind: Value,
     #[serde(default, borrow)]
-    request: Option<&'a RawValue>,
+    request: Option<Request<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -170,8 +171,7 @@ impl Review {
         }
         let json = |error: serde_json::Error| ReviewError::Json(error.to_string());
         let envelope: Envelope<'_> = serde_json::from_slice(body).map_err(json).map_err(without)?;
-        let request = envelope.request.map(RawValue::get).map(serde_json::from_str::<Request<'_>>);
-        let request = request.transpose().map_err(json).map_err(without)?;
+        let request = envelope.request;
         let uid = request.as_ref().and_then(|request| request.uid.as_str());
         let uid = uid.filter(|uid| !uid.is_empty()).map(str::to_owned);
         let error = |error| Unreadable { uid: uid.clone(), error };
@@ -188,9 +188,8 @@ impl Review {
     fn of(uid: String, request: &Request<'_>) -> Result<Self, ReviewError> {
         let part = |field| text("kind", request.kind.get(field).unwrap_or(&Value::Null));
         let kind = format!("{}/{} {}", part("group")?, part("version")?, part("kind")?);
-        let object = request.object.map(|raw| serde_json::from_str::<Option<Value>>(raw.get()));
+        let object = request.object.map(|raw| lean::pod(raw.get())).transpose();
         let object = object
-            .transpose()
             .map_err(|error| ReviewError::Field { field: "object", problem: error.to_string() })?;
         Ok(Self {
             uid,
@@ -199,7 +198,7 @@ impl Review {
             subresource: text("subResource", &request.sub_resource)?,
             namespace: text("namespace", &request.namespace)?,
             dry_run: request.dry_run == Value::Bool(true),
-            object: object.flatten(),
+            object: object.filter(|object| !object.is_null()),
         })
     }
 }

@@ -18,7 +18,7 @@ const SERVICES: u8 = 15;
 /// How long after one another the changes come, in milliseconds.
 const GAP: std::ops::RangeInclusive<u64> = 5..=60;
 /// How long the slowest proxy may take after the last change until all of it is loaded and warm.
-const SETTLED: Duration = Duration::from_secs(60);
+const SETTLED: Duration = Duration::from_mins(1);
 
 /// How many changes.
 fn changes() -> usize {

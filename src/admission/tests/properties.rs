@@ -7,8 +7,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::generate::pod;
+use super::reviews::{request, review};
 use super::specification::expected;
 use super::*;
+use crate::admission::Review;
 
 /// Every value of a pod that is no map or list, with its path; the items of lists by what they
 /// are called, or by their place where they are called nothing.
@@ -95,6 +97,28 @@ proptest! {
             let other = decide_pod(&after, namespace, Entry::Pod, &settings).unwrap();
             prop_assert_eq!(patch(&other, &after).0.len(), 0);
         }
+    }
+
+    /// What is left out of a pod when it is read changes neither the decision nor the patch.
+    #[test]
+    fn the_lean_pod_decides_as_the_whole_one(pod in pod(), by_namespace: bool, extra in any_json()) {
+        let entry = if by_namespace { Entry::Namespace } else { Entry::Pod };
+        let mut pod = pod;
+        for place in ["/metadata", "/spec", "/spec/containers/0", "/spec/initContainers/0"] {
+            if let Some(Value::Object(map)) = pod.pointer_mut(place) {
+                for name in ["env", "args", "managedFields", "affinity", "securityContext"] {
+                    if !map.contains_key(name) && !(place == "/spec" && name == "securityContext") {
+                        map.insert(name.to_owned(), extra.clone());
+                    }
+                }
+            }
+        }
+        let lean = Review::read(&review(&request(&pod))).unwrap().object.unwrap();
+        let (of_whole, of_lean) = [&pod, &lean]
+            .map(|pod| decide_pod(pod, "shop", entry, &settings()).unwrap())
+            .into();
+        prop_assert_eq!(&of_whole, &of_lean);
+        prop_assert_eq!(patch(&of_whole, &pod).0, patch(&of_lean, &lean).0);
     }
 
     /// What no pod looks like is refused or left alone, and never takes the process down.
