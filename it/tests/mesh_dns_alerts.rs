@@ -29,6 +29,7 @@ fn metrics(expr: &Expr, found: &mut BTreeSet<String>) {
             metrics(&binary.rhs, found);
         }
         Expr::VectorSelector(selector) => found.extend(selector.name.clone()),
+        Expr::MatrixSelector(selector) => found.extend(selector.vs.name.clone()),
         Expr::Paren(inner) => metrics(&inner.expr, found),
         Expr::Call(call) => call.args.args.iter().for_each(|arg| metrics(arg, found)),
         _ => {}
@@ -57,8 +58,10 @@ fn every_rule_is_promql_about_metrics_that_there_are() -> Result<()> {
         ensure!(rule["for"].is_string() && rule["labels"]["severity"].is_string(), "{name}");
     }
     let expected =
-        ["aether_mesh_dns_selfcheck_answered_at", "aether_mesh_dns_snapshot_age_seconds"];
+        ["aether_mesh_dns_selfcheck_answered_at", "aether_mesh_dns_snapshot_age_seconds", "up"];
     ensure!(about.iter().eq(expected), "{about:?}");
+    // Prometheus' own, of each target.
+    about.remove("up");
     for metric in about {
         let there = text.lines().any(|line| line.starts_with(&format!("{metric} ")));
         ensure!(there, "{metric} is not among\n{text}");

@@ -7,7 +7,6 @@ use std::time::Instant;
 
 use arc_swap::ArcSwapOption;
 use hickory_proto::op::{Message, ResponseCode};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::error;
 
 use super::answer::{self, Decision, Forward, Outcome};
@@ -17,10 +16,11 @@ use super::lookup::{Looked, Lookups};
 use super::metrics::Metrics;
 use super::query::{self, Packet, Proto, Query};
 use super::response;
+use super::seats::{Seat, Seats};
 use super::table::Table;
 use super::zone::Zone;
 
-/// How many clients may wait for upstream at once.
+/// How many queries may wait for upstream at once, one client's being an eighth of them.
 const WAITING: usize = 16_384;
 
 /// Everything that answers queries.
@@ -30,7 +30,7 @@ pub struct Engine {
     table: Arc<ArcSwapOption<Table>>,
     lookups: Arc<Lookups>,
     limit: Limit,
-    waiting: Arc<Semaphore>,
+    waiting: Arc<Seats>,
     metrics: Arc<Metrics>,
 }
 
@@ -52,7 +52,8 @@ pub struct Later {
     forward: Forward,
     key: Key,
     proto: Proto,
-    _permit: OwnedSemaphorePermit,
+    client: IpAddr,
+    _seat: Seat,
 }
 
 impl Engine {
@@ -64,7 +65,7 @@ impl Engine {
         limit: Limit,
         metrics: Arc<Metrics>,
     ) -> Self {
-        let (lookups, waiting) = (Arc::new(lookups), Arc::new(Semaphore::new(WAITING)));
+        let (lookups, waiting) = (Arc::new(lookups), Seats::new(WAITING));
         Self { zone, table, lookups, limit, waiting, metrics }
     }
 
@@ -117,28 +118,28 @@ impl Engine {
                 }
                 step
             }
-            Decision::Forward(forward) => self.forward(query, forward, proto),
+            Decision::Forward(forward) => self.forward(query, forward, proto, client),
         }
     }
 
-    fn forward(&self, query: Query, forward: Forward, proto: Proto) -> Step {
+    fn forward(&self, query: Query, forward: Forward, proto: Proto, client: IpAddr) -> Step {
         let key = key(&query, &forward);
         if let Some(looked) = self.lookups.at_hand(&key) {
             return self.looked(&query, &forward, proto, &looked);
         }
-        let Ok(permit) = self.waiting.clone().try_acquire_owned() else {
+        let Some(seat) = self.waiting.take(client) else {
             let mut message = response::to(&query);
             message.metadata.response_code = ResponseCode::ServFail;
             let limit = response::limit(proto, query.edns);
             self.metrics.query(Outcome::Overload, proto, Some(query.question.query_type));
             return reply(&message, limit);
         };
-        Step::Later(Box::new(Later { query, forward, key, proto, _permit: permit }))
+        Step::Later(Box::new(Later { query, forward, key, proto, client, _seat: seat }))
     }
 
     /// Waits for upstream. What it returns is sent back; nothing where it cannot be encoded.
     pub async fn finish(&self, later: Later) -> Option<Vec<u8>> {
-        let looked = self.lookups.ask(&later.key).await;
+        let looked = self.lookups.ask(&later.key, later.client).await;
         match self.looked(&later.query, &later.forward, later.proto, &looked) {
             Step::Reply(bytes) => Some(bytes),
             Step::Later(_) | Step::Nothing => None,

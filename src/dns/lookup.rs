@@ -1,6 +1,7 @@
 //! Look-ups upstream: each question once at a time, whoever waits for it.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,12 +13,16 @@ use super::answer::Outcome;
 use super::cache::{Cache, Hit, Key};
 use super::metrics::Metrics;
 use super::reply::{Age, Reply};
+use super::seats::Seats;
 use super::upstream::Upstreams;
 
 /// How long a client waits for a fresh answer where there is an old one. The second try upstream
 /// starts after 250 ms, and clients give up after a second.
 const STALE_AFTER: Duration = Duration::from_millis(400);
-/// How many questions may be under way upstream at once.
+/// The same where no upstream answered lately. One that is well answers within it; it may be that
+/// only the names that were asked for have nobody who answers.
+const STALE_AFTER_AWAY: Duration = Duration::from_millis(100);
+/// How many questions may be under way upstream at once, one client's being an eighth of them.
 const FLIGHTS: usize = 4096;
 
 type Flight = watch::Receiver<Option<Arc<Reply>>>;
@@ -28,6 +33,7 @@ pub struct Lookups {
     cache: Cache,
     upstreams: Upstreams,
     flights: Mutex<HashMap<Key, Flight>>,
+    seats: Arc<Seats>,
     metrics: Arc<Metrics>,
 }
 
@@ -45,7 +51,8 @@ pub struct Looked {
 impl Lookups {
     /// Nothing is known yet.
     pub fn new(upstreams: Upstreams, metrics: Arc<Metrics>) -> Self {
-        Self { cache: Cache::default(), upstreams, flights: Mutex::default(), metrics }
+        let (cache, flights, seats) = (Cache::default(), Mutex::default(), Seats::new(FLIGHTS));
+        Self { cache, upstreams, flights, seats, metrics }
     }
 
     /// What there is without waiting.
@@ -65,37 +72,34 @@ impl Lookups {
 
     /// Asks upstream, or waits with others who asked the same. A question that is under way goes
     /// on when everybody has given up, and its answer is kept for the next one.
-    pub async fn ask(self: &Arc<Self>, key: &Key) -> Looked {
+    pub async fn ask(self: &Arc<Self>, key: &Key, client: IpAddr) -> Looked {
         let stale = match self.cache.get(key, Instant::now()) {
             Hit::Stale(reply) => Some(reply),
             _ => None,
         };
-        let Some(flight) = self.flight(key) else {
+        let Some(flight) = self.flight(key, client) else {
             return stale.map_or_else(|| failed(Outcome::Overload), old);
         };
         let Some(stale) = stale else {
             return landed(flight).await.map_or_else(|| failed(Outcome::Failed), fresh);
         };
-        if self.upstreams.all_away() {
-            return old(stale);
-        }
-        match timeout(STALE_AFTER, landed(flight)).await {
+        let away = self.upstreams.all_away();
+        let patience = if away { STALE_AFTER_AWAY } else { STALE_AFTER };
+        match timeout(patience, landed(flight)).await {
             Ok(Some(reply)) if reply.is_answer() => fresh(reply),
             _ => old(stale),
         }
     }
 
     /// The question that is under way for this key, started if need be; `None` where there are
-    /// too many.
-    fn flight(self: &Arc<Self>, key: &Key) -> Option<Flight> {
+    /// too many, in all or of those that this client started.
+    fn flight(self: &Arc<Self>, key: &Key, client: IpAddr) -> Option<Flight> {
         let mut flights = self.flights();
         // One whose task is gone without an answer is no flight any more.
         if let Some(flight) = flights.get(key).filter(|flight| flight.has_changed().is_ok()) {
             return Some(flight.clone());
         }
-        if flights.len() >= FLIGHTS {
-            return None;
-        }
+        let seat = self.seats.take(client)?;
         let (landing, flight) = watch::channel(None);
         flights.insert(key.clone(), flight.clone());
         self.metrics.under_way(flights.len());
@@ -107,6 +111,7 @@ impl Lookups {
             lookups.metrics.kept(lookups.cache.len());
             let mut flights = lookups.flights();
             flights.remove(&key);
+            drop(seat);
             lookups.metrics.under_way(flights.len());
             drop(flights);
             // Everybody may have gone.

@@ -20,6 +20,7 @@ pub mod metrics;
 pub mod query;
 pub mod reply;
 pub mod response;
+mod seats;
 mod self_check;
 mod serve;
 mod start;

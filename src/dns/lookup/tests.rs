@@ -18,6 +18,14 @@ struct Server {
     answers: Arc<AtomicBool>,
 }
 
+/// A client.
+const POD: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
+
+/// One of several clients.
+fn of(n: usize) -> IpAddr {
+    [10, 0, 1, u8::try_from(n).unwrap()].into()
+}
+
 async fn server(ttl: u32, after: Duration) -> Server {
     let socket = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
     let address = socket.local_addr().unwrap();
@@ -57,7 +65,7 @@ async fn a_question_is_asked_once_however_many_wait_for_it() {
     let server = server(30, Duration::from_millis(100)).await;
     let lookups = lookups(&server);
     let (one, other) = (key("one.example."), key("other.example."));
-    let asks = (0..200).map(|n| lookups.ask(if n % 2 == 0 { &one } else { &other }));
+    let asks = (0..200).map(|n| lookups.ask(if n % 2 == 0 { &one } else { &other }, POD));
     for looked in futures::future::join_all(asks).await {
         assert_eq!((looked.outcome, looked.reply.answers.len()), (Outcome::Forwarded, 1));
     }
@@ -71,7 +79,7 @@ async fn a_question_goes_on_when_nobody_waits_any_more() {
     let server = server(30, Duration::from_millis(200)).await;
     let lookups = lookups(&server);
     let key = key("one.example.");
-    let gave_up = timeout(Duration::from_millis(50), lookups.ask(&key)).await;
+    let gave_up = timeout(Duration::from_millis(50), lookups.ask(&key, POD)).await;
     assert!(gave_up.is_err() && lookups.at_hand(&key).is_none());
     tokio::time::sleep(Duration::from_millis(400)).await;
     assert_eq!(lookups.at_hand(&key).unwrap().outcome, Outcome::Cached);
@@ -83,35 +91,36 @@ async fn an_old_answer_is_given_while_upstream_is_silent_and_a_new_one_when_it_i
     let server = server(1, Duration::ZERO).await;
     let lookups = lookups(&server);
     let key = key("one.example.");
-    assert_eq!(lookups.ask(&key).await.outcome, Outcome::Forwarded);
+    assert_eq!(lookups.ask(&key, POD).await.outcome, Outcome::Forwarded);
     server.answers.store(false, Ordering::SeqCst);
     tokio::time::sleep(Duration::from_millis(1100)).await;
     assert!(lookups.at_hand(&key).is_none());
     let begun = Instant::now();
-    let looked = lookups.ask(&key).await;
+    let looked = lookups.ask(&key, POD).await;
     assert_eq!((looked.outcome, looked.age), (Outcome::Stale, Age::Stale));
     let waited = begun.elapsed();
     assert!(
         waited >= STALE_AFTER && waited < STALE_AFTER + Duration::from_millis(300),
         "{waited:?}"
     );
-    // Upstream is known to be away after some tries: then nobody waits at all.
+    // Upstream is known to be away after some tries: then nobody waits for long.
     tokio::time::sleep(Duration::from_secs(5)).await;
     let begun = Instant::now();
     let at_hand = lookups.at_hand(&key);
     let outcome = match at_hand {
         Some(looked) => looked.outcome,
-        None => lookups.ask(&key).await.outcome,
+        None => lookups.ask(&key, POD).await.outcome,
     };
     assert_eq!(outcome, Outcome::Stale);
-    assert!(begun.elapsed() < Duration::from_millis(100), "{:?}", begun.elapsed());
+    let most = STALE_AFTER_AWAY + Duration::from_millis(100);
+    assert!(begun.elapsed() < most, "{:?}", begun.elapsed());
     server.answers.store(true, Ordering::SeqCst);
     let back = async {
         loop {
             if lookups.at_hand(&key).is_some_and(|looked| looked.outcome == Outcome::Cached) {
                 return;
             }
-            lookups.ask(&key).await;
+            lookups.ask(&key, POD).await;
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
@@ -124,12 +133,38 @@ async fn too_many_questions_at_once_fail_at_once() {
     server.answers.store(false, Ordering::SeqCst);
     let lookups = lookups(&server);
     let flights: Vec<_> =
-        (0..FLIGHTS).map(|n| lookups.flight(&key(&format!("n{n}.example.")))).collect();
+        (0..FLIGHTS).map(|n| lookups.flight(&key(&format!("n{n}.example.")), of(n % 8))).collect();
     assert!(flights.iter().all(Option::is_some));
     let begun = Instant::now();
-    let looked = lookups.ask(&key("one-more.example.")).await;
+    let looked = lookups.ask(&key("one-more.example."), POD).await;
     assert_eq!(looked.outcome, Outcome::Overload);
     assert_eq!(looked.reply.code, ResponseCode::ServFail);
     assert!(begun.elapsed() < Duration::from_millis(200));
-    assert!(lookups.flight(&key("n0.example.")).is_some(), "those under way can be joined");
+    assert!(lookups.flight(&key("n0.example."), POD).is_some(), "those under way can be joined");
+}
+
+#[tokio::test]
+async fn one_client_leaves_look_ups_for_the_others() {
+    let server = server(30, Duration::ZERO).await;
+    server.answers.store(false, Ordering::SeqCst);
+    let lookups = lookups(&server);
+    let share = FLIGHTS / 8;
+    let ask = |n: usize, client| lookups.flight(&key(&format!("n{n}.example.")), client).is_some();
+    assert!((0..share).all(|n| ask(n, of(1))));
+    assert!(!ask(share, of(1)));
+    assert!(ask(0, of(1)) && ask(share, of(2)), "what is under way, and what another asks");
+}
+
+#[tokio::test]
+async fn names_that_hang_do_not_make_others_old() {
+    let server = server(1, Duration::ZERO).await;
+    let lookups = lookups(&server);
+    let known = key("known.example.");
+    assert_eq!(lookups.ask(&known, POD).await.outcome, Outcome::Forwarded);
+    server.answers.store(false, Ordering::SeqCst);
+    assert_eq!(lookups.ask(&key("hangs.example."), POD).await.outcome, Outcome::Failed);
+    assert!(lookups.upstreams.all_away());
+    server.answers.store(true, Ordering::SeqCst);
+    // Nobody has heard of it again yet, and it is well.
+    assert_eq!(lookups.ask(&known, POD).await.outcome, Outcome::Forwarded);
 }

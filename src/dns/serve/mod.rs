@@ -1,7 +1,6 @@
 //! The sockets: bound beside those of a predecessor, and given up to a successor without a loss.
 
 mod datagrams;
-mod seats;
 mod sockets;
 mod tcp;
 mod udp;
@@ -18,10 +17,12 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle as Task;
 
 use super::engine::Engine;
+use super::seats::Seats;
 use datagrams::Datagrams;
-use seats::Seats;
 use udp::Signals;
 
+/// How many TCP connections there may be, one client's being an eighth of them.
+const CONNECTIONS: usize = 1024;
 /// How long answers that are owed may take when the process ends.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
@@ -90,7 +91,7 @@ impl Bound {
         let shared = tcp::Shared {
             engine: engine.clone(),
             signals: signals.clone(),
-            seats: Arc::new(Seats::default()),
+            seats: Seats::new(CONNECTIONS),
             stopping,
         };
         let listeners = self.tcp.into_iter().map(|listener| {

@@ -13,10 +13,10 @@ use tokio::sync::{Mutex, Semaphore, watch};
 use tokio::time::timeout;
 use tracing::debug;
 
-use super::seats::{Seat, Seats};
 use super::udp::{Owed, Signals};
 use crate::dns::engine::{Engine, Step};
 use crate::dns::query::Proto;
+use crate::dns::seats::{Seat, Seats};
 
 /// How long a connection may say nothing.
 const IDLE: Duration = Duration::from_secs(10);

@@ -1,19 +1,17 @@
-//! How many TCP connections there may be, in all and of one client.
+//! How much of something there may be at a time, in all and of one client: connections, questions
+//! under way, clients that wait. One that takes all it may leaves room for the others.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// In all.
-const SEATS: usize = 1024;
-/// Of one client address.
-const SEATS_OF_ONE: usize = 128;
-/// More than this is a crowd, in which nobody may sit idle for long.
-const CROWD: usize = SEATS / 2;
+/// The share of one client address, one in so many.
+const SHARE: usize = 8;
 
 /// The seats that are taken.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Seats {
+    most: usize,
     taken: Mutex<Taken>,
 }
 
@@ -31,11 +29,16 @@ pub struct Seat {
 }
 
 impl Seats {
+    /// So many in all, and an eighth of them for one client.
+    pub fn new(most: usize) -> Arc<Self> {
+        Arc::new(Self { most, taken: Mutex::default() })
+    }
+
     /// A seat for a client, if there is one.
     pub fn take(self: &Arc<Self>, client: IpAddr) -> Option<Seat> {
         let mut taken = self.taken();
         let of_one = taken.of.get(&client).copied().unwrap_or_default();
-        if taken.all >= SEATS || of_one >= SEATS_OF_ONE {
+        if taken.all >= self.most || of_one >= self.most / SHARE {
             return None;
         }
         taken.all += 1;
@@ -43,9 +46,9 @@ impl Seats {
         Some(Seat { seats: self.clone(), client })
     }
 
-    /// Whether many are taken.
+    /// Whether more than half are taken.
     pub fn crowded(&self) -> bool {
-        self.taken().all > CROWD
+        self.taken().all > self.most / 2
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
@@ -74,16 +77,16 @@ mod tests {
 
     #[test]
     fn one_client_cannot_take_all_seats_and_all_together_no_more_than_there_are() {
-        let seats = Arc::new(Seats::default());
+        let seats = Seats::new(1024);
         let of = |n: u8| IpAddr::from([10, 0, 0, n]);
         let one: Vec<_> = std::iter::from_fn(|| seats.take(of(1))).collect();
-        assert_eq!(one.len(), SEATS_OF_ONE);
+        assert_eq!(one.len(), 128);
         assert!(!seats.crowded());
         let others: Vec<_> = (2..=9)
             .flat_map(|n| std::iter::from_fn(move || Some(n)).take(200))
             .filter_map(|n| seats.take(of(n)))
             .collect();
-        assert_eq!(one.len() + others.len(), SEATS);
+        assert_eq!(one.len() + others.len(), 1024);
         assert!(seats.crowded() && seats.take(of(100)).is_none());
         drop(one);
         assert!(seats.take(of(100)).is_some() && seats.take(of(1)).is_some());
