@@ -268,3 +268,29 @@ impl Seeing {
         self.health.degraded(said);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use super::*;
+    use crate::health::{Health, State};
+
+    #[test]
+    fn a_watch_that_goes_on_where_it_was_cut_is_well_again() {
+        let health = Health::default().part("leader");
+        let mut seeing = Seeing { health: health.clone(), listed: true, trouble: None };
+        let (mut election, clock) = (Election::new(Settings::default(), "me"), Clock::boot());
+        let mut take = |event| seeing.take(event, &mut election, &clock);
+        for _ in 0..2 {
+            take(Err(watcher::Error::NoResourceVersion));
+            assert!(matches!(health.state(), State::Degraded(_)));
+            // A write that went well says so in between, and is not the last word.
+            health.ready();
+        }
+        take(Err(watcher::Error::NoResourceVersion));
+        assert!(matches!(health.state(), State::Degraded(_)));
+        take(Ok(Event::Apply(Lease::default())));
+        assert_eq!(health.state(), State::Ready);
+    }
+}

@@ -11,7 +11,7 @@ use it::places;
 use it::process::{Process, Spec};
 use it::world::{World, served};
 
-/// How often a writer is killed; the closing notes tell of 500.
+/// How often a writer is killed; `AETHER_IT_KILLS` asks for more.
 const KILLS: u32 = 50;
 /// How long a table may take on a busy machine.
 const LONGEST: Duration = Duration::from_secs(20);
