@@ -88,15 +88,15 @@ async fn svids_of_spire_carry_the_stream_of_xds() {
 
     // The pod whose ServiceAccount SPIRE has vouched for is served.
     let cart = files(&spire, CART).await;
-    let mut right = envoy(&aether, &net.pod().unwrap(), cart.path(), SERVER);
+    let [of_right, of_wrong, of_wary] = [(); 3].map(|()| net.pod().unwrap());
+    let mut right = envoy(&aether, &of_right, cart.path(), SERVER);
     right.ready(SOON).await.unwrap();
     assert_eq!(right.listeners().await.unwrap(), ["capture_shop_frontend"]);
 
     // Another workload of the same trust domain is not, and a server that is another one is not believed.
     let till = files(&spire, TILL).await;
-    let wrong = envoy(&aether, &net.pod().unwrap(), till.path(), SERVER);
-    let wary =
-        envoy(&aether, &net.pod().unwrap(), cart.path(), "spiffe://it.example/ns/pay/sa/till");
+    let wrong = envoy(&aether, &of_wrong, till.path(), SERVER);
+    let wary = envoy(&aether, &of_wary, cart.path(), "spiffe://it.example/ns/pay/sa/till");
     for words in [
         ["stream refused", "spiffe://it.example/ns/pay/sa/till"],
         ["tls_handshake", "does not believe our certificate"],
