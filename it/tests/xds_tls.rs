@@ -185,6 +185,21 @@ async fn envoys_prove_that_they_are_their_pods_and_files_are_replaced_under_them
     let newcomer = Identity::of(&second, FRONTEND, 3600);
     let mut newcomer = envoy(&aether, &other_pod, "pod/shop/frontend", &newcomer, &expects);
     newcomer.ready(SOON).await.unwrap();
+    drop(newcomer);
+    // A pair of another trust domain is presented, and makes nobody of that one welcome.
+    plane.sign(&second, "spiffe://elsewhere/aether", 3600);
+    let taken = eventually("the files to be read again", SOON, || async {
+        let times = aether.log().matches("new files of TLS are used").count();
+        anyhow::ensure!(times == 2, "{times}");
+        Ok(())
+    });
+    taken.await.unwrap();
+    let stranger = "spiffe://elsewhere/ns/shop/sa/late";
+    let identity = Identity::of(&second, stranger, 3600);
+    let wrong = envoy(&aether, &other_pod, "pod/shop/frontend", &identity, &[]);
+    let words = ["stream refused", "the trust domain differs", stranger];
+    says("aether", || aether.log(), &words).await;
+    drop(wrong);
     // The stream that was there is the one that is there.
     assert_eq!(right.stat(CONNECTED).await.unwrap(), 1);
     assert_eq!(right.stat(CONNECTIONS).await.unwrap(), 1, "{}", right.log());

@@ -121,15 +121,14 @@ impl Secured {
     }
 }
 
-/// Who may speak for which node, by what proxies prove to be.
+/// Who may speak for which node, by what proxies prove to be. Our trust domain is that of the start:
+/// files that are read again may bring another certificate, but not other rules, or none.
 pub(super) fn vouch(options: &Options, secured: Option<&Secured>) -> Vouch {
     let access = &options.access;
-    let (named, node_proxies) = (access.trust_domain.clone(), access.node_proxies.clone());
-    let current = secured.map(|secured| secured.current.clone());
+    let own = || secured?.current.load().trust_domain().map(str::to_owned);
+    let trust_domain = access.trust_domain.clone().or_else(own);
+    let rules = Rules { trust_domain, node_proxies: access.node_proxies.clone() };
     Arc::new(move |claim| {
-        let own = || current.as_ref()?.load().trust_domain().map(str::to_owned);
-        let trust_domain = named.clone().or_else(own);
-        let rules = Rules { trust_domain, node_proxies: node_proxies.clone() };
         let known = match claim.known {
             Some(spec) => Known::Yes(spec.identity.as_deref()),
             None => Known::No,
