@@ -163,3 +163,42 @@ async fn write(writer: &Mutex<Option<Writer>>, answer: &[u8]) -> io::Result<()> 
 pub fn owes(signals: &Signals) -> bool {
     signals.owed.load(Ordering::SeqCst) > 0
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use super::*;
+
+    /// A client stops reading in the middle of an answer; nothing comes behind that half.
+    #[tokio::test]
+    async fn after_half_an_answer_the_connection_ends() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, peer) = listener.accept().await.unwrap();
+        let (_reader, half) = stream.into_split();
+        let seat = Seats::new(8).take(peer.ip()).unwrap();
+        let writer = Mutex::new(Some(Writer { half, _seat: seat }));
+        let answer = [7; 60_000];
+        let mut written = 0;
+        let error = loop {
+            match write(&writer, &answer).await {
+                Ok(()) => written += 1,
+                Err(error) => break error,
+            }
+            assert!(written < 10_000, "nobody holds so much");
+        };
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        let late = write(&writer, &[8; 100]).await.unwrap_err();
+        assert_eq!(late.kind(), io::ErrorKind::BrokenPipe);
+
+        let mut all = Vec::new();
+        // It may be cut short: what is sent no more is no answer.
+        let _ = client.read_to_end(&mut all).await;
+        let whole = answer.len() + 2;
+        assert!(all.len() < (written + 1) * whole, "{} of {written}", all.len());
+        for message in all.chunks(whole) {
+            assert!(message.iter().skip(2).all(|byte| *byte == 7));
+        }
+    }
+}
