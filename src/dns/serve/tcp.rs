@@ -179,7 +179,7 @@ mod tests {
         let (_reader, half) = stream.into_split();
         let seat = Seats::new(8).take(peer.ip()).unwrap();
         let writer = Mutex::new(Some(Writer { half, _seat: seat }));
-        let answer = [7; 60_000];
+        let answer = vec![7; 60_000];
         let mut written = 0;
         let error = loop {
             match write(&writer, &answer).await {
