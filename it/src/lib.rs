@@ -31,6 +31,7 @@ pub mod objects;
 pub mod places;
 pub mod plane;
 pub mod process;
+pub mod program;
 pub mod resolver;
 pub mod sidecar;
 pub mod spire;

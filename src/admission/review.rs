@@ -1,8 +1,9 @@
 //! An AdmissionReview as the API server sends it, read in steps, so that whatever is wrong with it
 //! later, its `uid` is known.
 //!
-//! The pod stays the JSON that it came as, without what no decision looks at. A typed pod would forget the fields that are newer than
-//! its type, and could not tell an absent map from an empty or a null one, which a patch must.
+//! The pod stays the JSON that it came as, without what no decision looks at. A typed pod would
+//! forget the fields that are newer than its type, and could not tell an absent map from an empty or
+//! a null one, which a patch must.
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -91,13 +91,13 @@ const SEARCHED: usize = 4 << 10;
 /// where `eshop/b:80` is.
 pub(super) fn names(words: &str, name: &str) -> bool {
     let words = super::clients::beginning(words, SEARCHED);
-    let of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_./:".contains(byte);
+    let joins = |byte: &u8| b"-_./:".contains(byte);
+    let of_name = |byte: &u8| byte.is_ascii_alphanumeric() || joins(byte);
     // Where a sentence ends, its punctuation is followed by something else than a name.
-    let goes_on = |rest: &str| {
-        let rest = rest.as_bytes();
-        rest.first().is_some_and(of_name)
-            && (rest.first().is_some_and(u8::is_ascii_alphanumeric)
-                || rest.get(1).is_some_and(|next| next.is_ascii_alphanumeric() || *next == b'_'))
+    let goes_on = |rest: &str| match rest.as_bytes() {
+        [first, ..] if first.is_ascii_alphanumeric() => true,
+        [first, next, ..] => joins(first) && (next.is_ascii_alphanumeric() || *next == b'_'),
+        _ => false,
     };
     !name.is_empty()
         && words.match_indices(name).any(|(at, _)| {

@@ -10,10 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::{sleep, timeout};
 
-use it::net::Netns;
-use it::resolver::{Names, Resolver};
-
-use super::stage::{CLUSTER, RESOLVER, SOON, Stage};
+use super::stage::{RESOLVER, SOON, Stage, without_upstream};
 
 fn query(name: &str) -> Result<Vec<u8>> {
     let mut query = Message::query();
@@ -129,12 +126,7 @@ async fn tcp_clients_that_dawdle_are_let_go_and_nobody_else_pays() -> Result<()>
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_counts_for_as_long_as_an_answer_is_owed_on_it() -> Result<()> {
-    let mut names = Names::new()?;
-    names.write(&[("shop/cart", "10.96.0.7")], &[])?;
-    let node = Netns::new()?;
-    // Nobody serves the names of the cluster, so that each of them is looked up for seconds.
-    let (cluster, server) = (CLUSTER.parse()?, RESOLVER.parse()?);
-    let resolver = Resolver::start(&node, &names.path(), &[server], &[cluster], &[]).await?;
+    let (node, _names, _resolver) = without_upstream().await?;
     let asks = async {
         let mut owed = Vec::new();
         for _ in 0..128 {
@@ -155,9 +147,7 @@ async fn a_connection_counts_for_as_long_as_an_answer_is_owed_on_it() -> Result<
         ensure!(answer(&mut stream).await?.answers.len() == 1);
         Ok(())
     };
-    node.run(asks).await?;
-    drop(resolver);
-    Ok(())
+    node.run(asks).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -35,6 +35,17 @@ pub struct Stage {
     pub node: Netns,
 }
 
+/// A resolver that knows one mesh name, `cart.shop`, and whose upstream nobody serves: each other name is looked up for
+/// seconds.
+pub async fn without_upstream() -> Result<(Netns, Names, Resolver)> {
+    let mut names = Names::new()?;
+    names.write(&[("shop/cart", "10.96.0.7")], &[])?;
+    let node = Netns::new()?;
+    let (server, upstream) = (RESOLVER.parse()?, CLUSTER.parse()?);
+    let resolver = Resolver::start(&node, &names.path(), &[server], &[upstream], &[]).await?;
+    Ok((node, names, resolver))
+}
+
 impl Stage {
     pub async fn set(options: &[&str]) -> Result<Self> {
         let mut names = Names::new()?;

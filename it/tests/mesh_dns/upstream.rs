@@ -4,10 +4,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use it::backend::DnsBackend;
-use it::net::Netns;
-use it::resolver::{Names, Resolver};
 
-use super::stage::{CLUSTER, RESOLVER, Stage};
+use super::stage::{CLUSTER, RESOLVER, Stage, without_upstream};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_known_is_not_asked_again_and_is_there_when_upstream_is_gone() -> Result<()> {
@@ -39,11 +37,8 @@ async fn what_is_known_is_not_asked_again_and_is_there_when_upstream_is_gone() -
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lookup_that_its_client_gave_up_goes_on_and_is_kept() -> Result<()> {
-    let mut names = Names::new()?;
-    names.write(&[("shop/cart", "10.96.0.7")], &[])?;
-    let node = Netns::new()?;
+    let (node, _names, _resolver) = without_upstream().await?;
     let (cluster, server) = (CLUSTER.parse()?, RESOLVER.parse()?);
-    let resolver = Resolver::start(&node, &names.path(), &[server], &[cluster], &[]).await?;
     // Nobody is there yet; the client gives up after 300 ms.
     let ask = |limit| async move { it::client::ask(server, "late.example", false, limit).await };
     let gave_up = node.run(ask(Duration::from_millis(300))).await;
@@ -59,6 +54,5 @@ async fn a_lookup_that_its_client_gave_up_goes_on_and_is_kept() -> Result<()> {
     let asked = late.queries();
     let got = node.run(ask(Duration::from_secs(1))).await?;
     ensure!(got.addresses.len() == 1 && late.queries() == asked, "{got:?}");
-    drop(resolver);
     Ok(())
 }

@@ -109,25 +109,16 @@ impl SnapshotFile {
         {
             return Some(content.clone());
         }
-        let read = fs::read(&self.path);
-        let on_disk = match read {
-            Ok(bytes) => match serde_json::from_slice::<RecordsFile>(&bytes) {
-                Ok(content) => Some(content),
+        let read = |bytes: Vec<u8>| Ok(serde_json::from_slice::<RecordsFile>(&bytes)?);
+        let on_disk = match fs::read(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            found => Some(found.and_then(read).unwrap_or_else(|error: io::Error| {
                 // Its generation is lost. No other writer counts as fast as the clock, so that
                 // this one is higher.
-                Err(error) => {
-                    let path = self.path.display();
-                    warn!(%path, %error, "the snapshot file was no snapshot and is replaced");
-                    Some(RecordsFile { generation: at, ..RecordsFile::default() })
-                }
-            },
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            // The same where it is there and cannot be read.
-            Err(error) => {
                 let path = self.path.display();
-                warn!(%path, %error, "the snapshot file cannot be read and is replaced");
-                Some(RecordsFile { generation: at, ..RecordsFile::default() })
-            }
+                warn!(%path, %error, "the snapshot file cannot be read as one and is replaced");
+                RecordsFile { generation: at, ..RecordsFile::default() }
+            })),
         };
         // Of two the later one, even if somebody put an older file back.
         let ours = ours.map(|(_, content)| content.clone());

@@ -129,9 +129,21 @@ pub async fn connect(access: &Access) -> Result<Connection, AccessError> {
 fn unusable(error: kube::Error) -> AccessError {
     match error {
         kube::Error::ProxyProtocolDisabled { proxy_url, .. }
-        | kube::Error::ProxyProtocolUnsupported { proxy_url } => AccessError::Proxy(*proxy_url),
+        | kube::Error::ProxyProtocolUnsupported { proxy_url } => {
+            AccessError::Proxy(without_user(*proxy_url))
+        }
         other => AccessError::Client(other),
     }
+}
+
+/// An address without the name and password that may stand in it: it goes into a log.
+fn without_user(uri: http::Uri) -> http::Uri {
+    let mut parts = uri.into_parts();
+    parts.authority = parts.authority.and_then(|authority| {
+        let host = authority.as_str().rsplit('@').next()?;
+        host.parse().ok()
+    });
+    http::Uri::from_parts(parts).unwrap_or_default()
 }
 
 async fn config(access: &Access) -> Result<Config, AccessError> {

@@ -109,9 +109,7 @@ impl Trials {
     pub(in super::super) fn left(&mut self, id: u64, now: Instant) -> Said {
         let mut said = Said::default();
         self.streams.remove(&id);
-        if self.trial.as_mut().is_some_and(|trial| trial.asked.remove(&id)) {
-            self.replace(now, &mut said);
-        }
+        self.excuse(id, now, &mut said);
         said
     }
 
@@ -136,18 +134,13 @@ impl Trials {
     pub(in super::super) fn refused(&mut self, id: u64, refusal: &Refusal, now: Instant) -> Said {
         let mut said = Said::default();
         let Some(stream) = self.streams.get_mut(&id) else { return said };
-        let asked = self.trial.as_ref().is_some_and(|trial| trial.asked.contains(&id));
-        let on_trial = asked
-            && self
-                .trial
-                .as_ref()
-                .is_some_and(|trial| trial.snapshot.generation == refusal.generation);
+        let on_trial = self.trial.as_ref().is_some_and(|trial| {
+            trial.snapshot.generation == refusal.generation && trial.asked.contains(&id)
+        });
         // What it says of what all others took, now or before, is no news about this one.
         if !on_trial || stream.prejudiced && refusal.repeated {
             stream.prejudiced |= !on_trial;
-            if asked {
-                self.excuse(id, now, &mut said);
-            }
+            self.excuse(id, now, &mut said);
             return said;
         }
         stream.refuses = true;
@@ -182,16 +175,19 @@ impl Trials {
             return said;
         }
         trial.deadline = now + self.settings.wait;
+        // Where nobody is left to be asked the trial ends, and another may begin.
         for _ in 0..refusing {
-            self.replace(now, &mut said);
+            if said.released.is_none() {
+                self.replace(now, &mut said);
+            }
         }
         said
     }
 
-    /// Asks a canary no more, and another in its place.
+    /// Asks a canary no more, if it was asked, and another in its place.
     fn excuse(&mut self, id: u64, now: Instant, said: &mut Said) {
-        self.streams.entry(id).and_modify(|stream| stream.chosen = false);
         if self.trial.as_mut().is_some_and(|trial| trial.asked.remove(&id)) {
+            self.streams.entry(id).and_modify(|stream| stream.chosen = false);
             self.replace(now, said);
         }
     }

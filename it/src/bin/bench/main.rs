@@ -15,7 +15,6 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::figures::Figures;
 use crate::load::Tools;
@@ -50,19 +49,7 @@ struct Arguments {
 #[tokio::main]
 async fn main() -> Result<ExitCode> {
     let arguments = Arguments::parse();
-    let (mut interrupt, mut terminate) =
-        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    // Whichever ends first, the bench is dropped, and all that it started ends with it.
-    let (end, code) = tokio::select! {
-        done = bench(arguments) => match done {
-            Ok(()) => return Ok(ExitCode::SUCCESS),
-            Err(error) => (format!("the bench failed: {error:#}"), 1),
-        },
-        _ = interrupt.recv() => ("interrupted".to_owned(), 130),
-        _ = terminate.recv() => ("terminated".to_owned(), 143),
-    };
-    eprintln!("\n{end}\n(everything that the bench started has ended)");
-    Ok(ExitCode::from(code))
+    it::program::run("bench", bench(arguments)).await
 }
 
 async fn bench(mut arguments: Arguments) -> Result<()> {

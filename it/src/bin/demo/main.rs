@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use it::client;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
 use crate::ask::{Ask, Kind, resolve};
@@ -27,19 +26,7 @@ struct Arguments {
 #[tokio::main]
 async fn main() -> Result<ExitCode> {
     let arguments = Arguments::parse();
-    let (mut interrupt, mut terminate) =
-        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    // Whichever ends first, the play is dropped, and all that it started ends with it.
-    let (end, code) = tokio::select! {
-        played = play(&arguments) => match played {
-            Ok(()) => return Ok(ExitCode::SUCCESS),
-            Err(error) => (format!("the demo failed: {error:#}"), 1),
-        },
-        _ = interrupt.recv() => ("interrupted".to_owned(), 130),
-        _ = terminate.recv() => ("terminated".to_owned(), 143),
-    };
-    eprintln!("\n{end}\n(everything that the demo started has ended)");
-    Ok(ExitCode::from(code))
+    it::program::run("demo", Box::pin(play(&arguments))).await
 }
 
 async fn play(arguments: &Arguments) -> Result<()> {

@@ -79,6 +79,12 @@ async fn a_proxy_that_cannot_be_gone_through_is_told_with_the_way_out() {
             assert!(told.contains(word), "{word} in {told}");
         }
     }
+    // A password is in no log.
+    let text = KUBECONFIG
+        .replace("127.0.0.1:6443", "10.0.0.1:6443")
+        .replace("socks5://10.0.0.9:1080", "http://joe:hush@10.0.0.9:3128/");
+    let told = connect(&access(folder.path(), &text, None)).await.unwrap_err().to_string();
+    assert!(told.contains("http://10.0.0.9:3128/") && !told.contains("hush"), "{told}");
 }
 
 #[test]
