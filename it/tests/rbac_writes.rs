@@ -191,7 +191,7 @@ async fn one_that_is_withdrawn_is_said_although_nothing_needs_it() -> Result<()>
     plane.says(&["we may not", "delete services (API group core)"], SAID).await?;
     ensure!(begun.elapsed() < SAID, "{:?}", begun.elapsed());
     stage.objects.merge(&whole).await?;
-    plane.readyz(200, &["permissions: ready\n"], SAID).await
+    plane.readyz(200, &["permissions: ready\n"], SAID).await.map(drop)
 }
 
 async fn is_said(
