@@ -58,12 +58,15 @@ pub fn envoy() -> Result<PathBuf> {
 
 /// A program (or another file) that `it/setup` installed.
 pub fn tool(name: &str) -> Result<PathBuf> {
+    built(&format!("it/bin/{name}")).with_context(|| format!("{name}: run it/setup"))
+}
+
+/// A file below the target folder.
+pub fn built(path: &str) -> Result<PathBuf> {
     let profile = profile()?;
-    profile
-        .ancestors()
-        .map(|folder| folder.join("it/bin").join(name))
-        .find(|path| path.is_file())
-        .with_context(|| format!("there is no {name} above {}: run it/setup", profile.display()))
+    profile.ancestors().map(|folder| folder.join(path)).find(|path| path.is_file()).with_context(
+        || format!("there is no {path} above {} (it/test makes it)", profile.display()),
+    )
 }
 
 /// The same at a path that any user can run.

@@ -81,6 +81,39 @@ async fn it_waits_through_every_stage_and_goes_on_with_the_entry() -> Result<()>
     Ok(())
 }
 
+/// As it is in an image `FROM scratch`: built by `it/static`, in a root with nothing in it but the socket.
+#[tokio::test(flavor = "multi_thread")]
+async fn alone_in_its_root_it_needs_nothing_but_the_socket() -> Result<()> {
+    let mut spire = Spire::start_server().await?;
+    spire.start_agent().await?;
+    let root = places::folder()?;
+    std::fs::copy(places::built("static/identity-ready")?, root.path().join("identity-ready"))?;
+    std::fs::hard_link(spire.socket(), root.path().join("socket"))?;
+    let start = |timeout: &str, log: &str| -> Result<Process> {
+        let args = [
+            format!("--userspec={USER}:{USER}"),
+            root.path().display().to_string(),
+            "/identity-ready".to_owned(),
+            "--spire-workload-socket=/socket".to_owned(),
+            format!("--timeout={timeout}"),
+        ];
+        let log = root.path().with_extension(log);
+        Process::start(&Spec::new(Path::new("/usr/sbin/chroot"), args.to_vec(), &log))
+    };
+    let mut early = start("2s", "early")?;
+    let status = early.wait(SOON)?;
+    ensure!(status.code() == Some(1), "{}", early.log());
+    ensure!(early.log().contains("registration entry"), "{}", early.log());
+    spire.entry("alone", USER).await?;
+    let mut ready = start("60s", "ready")?;
+    let status = ready.wait(SOON)?;
+    ensure!(status.code() == Some(0), "{}", ready.log());
+    ensure!(ready.log().contains("spiffe://it.example/alone"), "{}", ready.log());
+    let there: Vec<_> = std::fs::read_dir(root.path())?.collect::<Result<_, _>>()?;
+    ensure!(there.len() == 2, "{there:?}");
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn timeouts_and_signals_at_every_stage_exit_1_with_the_last_real_error() -> Result<()> {
     let mut spire = Spire::start_server().await?;

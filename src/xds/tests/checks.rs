@@ -17,6 +17,7 @@ impl Model {
             self.have.entry(Kind::Routes).or_default().keys().cloned().collect();
         let wanted = self.wanted.get(&kind).cloned().unwrap_or_default();
         let have = self.have.entry(kind).or_default();
+        let before = have.clone();
         if self.protocol == Protocol::Sotw && kind.whole_state() {
             have.clear();
         }
@@ -29,7 +30,24 @@ impl Model {
                 _ => true,
             };
             if known {
-                have.insert(name.clone(), (body, resource.version().to_string()));
+                let version = resource.version().to_string();
+                let news = before.get(name).is_none_or(|(_, old)| *old != version);
+                match kind {
+                    Kind::Cluster if news => {
+                        self.cold.insert(name.to_string());
+                    }
+                    Kind::Endpoints => {
+                        self.cold.remove(name.as_ref());
+                    }
+                    Kind::Listener | Kind::Routes | Kind::VirtualHost if news && self.strict => {
+                        for cluster in words(&body, "clusters") {
+                            let warm = !self.cold.contains(&cluster);
+                            assert!(warm, "{kind:?} {name}: {cluster} is not warm");
+                        }
+                    }
+                    _ => {}
+                }
+                have.insert(name.clone(), (body, version));
             }
         }
         for name in response.removed.iter() {
