@@ -1,12 +1,11 @@
 //! From updates to snapshots, level-based: every change leads to a whole new projection.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::held::{Held, Refused};
 use crate::index::{self, Index};
-use crate::model::{Finding, MeshNames, Pins, Projection, Registry, ServiceKey};
+use crate::model::{Finding, Findings, MeshNames, Pins, Projection, Registry, ServiceKey};
 use crate::source::Update;
 use crate::translate::{self, Translator, naming};
 use crate::xds::{Fate, Snapshot};
@@ -21,11 +20,20 @@ pub struct Outcome {
     /// The registry, where it is another than before.
     pub registry: Option<Arc<Registry>>,
     /// All that is wrong now, where it is something else than before.
-    pub findings: Option<Arc<BTreeSet<Finding>>>,
+    pub findings: Option<Findings>,
     /// What is wrong now and was not before, sorted.
     pub appeared: Vec<Finding>,
     /// What was wrong before and is not now, sorted.
     pub vanished: Vec<Finding>,
+}
+
+/// What each part found wrong in the last round.
+#[derive(Debug, Clone, Default)]
+struct Told {
+    of_source: Vec<Finding>,
+    of_index: Findings,
+    of_translation: Findings,
+    of_held: Vec<Finding>,
 }
 
 /// The reconciler's state: the index, the last projection and what is wrong with it.
@@ -45,8 +53,8 @@ pub struct Reconciler {
     again: bool,
     projection: Option<Arc<Projection>>,
     of_source: Vec<Finding>,
-    of_translation: Vec<Finding>,
-    findings: Arc<BTreeSet<Finding>>,
+    told: Told,
+    findings: Findings,
 }
 
 impl Reconciler {
@@ -63,8 +71,8 @@ impl Reconciler {
             held: Held::default(),
             projection: None,
             of_source: Vec::new(),
-            of_translation: Vec::new(),
-            findings: Arc::default(),
+            told: Told::default(),
+            findings: Findings::default(),
         }
     }
 
@@ -121,25 +129,29 @@ impl Reconciler {
                     && old.nodes == projection.nodes
                     && old.pins == projection.pins
             });
+        let mut told = Told {
+            of_source: self.of_source.clone(),
+            of_index: projection.findings.clone(),
+            of_translation: self.told.of_translation.clone(),
+            of_held: self.held.findings().cloned().collect(),
+        };
         let snapshot = (!same).then(|| {
             let translated = self.translator.translate(&projection);
-            self.of_translation = translated.findings;
+            told.of_translation = translated.findings;
             if !self.tried {
                 return translated.snapshot;
             }
             let snapshot = Snapshot::clone(&translated.snapshot);
             Arc::new(Snapshot { origin: Some(projection.clone()), heard: self.heard, ..snapshot })
         });
-        let findings: BTreeSet<_> = [&self.of_source, &projection.findings, &self.of_translation]
-            .into_iter()
-            .flatten()
-            .chain(self.held.findings())
-            .cloned()
-            .collect();
-        let appeared: Vec<_> = findings.difference(&self.findings).cloned().collect();
-        let vanished: Vec<_> = self.findings.difference(&findings).cloned().collect();
+        let before = self.findings.clone();
+        self.findings.replace(&self.told.of_source, &told.of_source);
+        self.findings.follow(&self.told.of_index, &told.of_index);
+        self.findings.follow(&self.told.of_translation, &told.of_translation);
+        self.findings.replace(&self.told.of_held, &told.of_held);
+        self.told = told;
+        let (appeared, vanished) = before.changes(&self.findings);
         let news = !(appeared.is_empty() && vanished.is_empty());
-        self.findings = Arc::new(findings);
         self.projection = Some(projection);
         self.again = false;
         let registry = self.index.registry();

@@ -1,7 +1,6 @@
 //! Writing events.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::OptionFuture;
@@ -17,7 +16,7 @@ use super::plan::{Write, plan};
 use super::{Limits, Message, Metrics, object, regarding};
 use crate::index::FIELD_MANAGER;
 use crate::leader::{Boot, Clock, Leadership, NotWritten, Permit};
-use crate::model::{Finding, PodKey};
+use crate::model::{Findings, PodKey};
 
 /// How long one event may take.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -25,9 +24,6 @@ const LIMIT: Duration = Duration::from_secs(5);
 const QUEUE: usize = 256;
 /// How long findings gather: one object often makes several, one after the other.
 const GATHER: Duration = Duration::from_millis(100);
-
-/// All that is wrong with objects at a time.
-pub type Findings = Arc<BTreeSet<Finding>>;
 
 /// Takes what proxies refuse. Cheap to clone; never waits.
 #[derive(Debug, Clone)]

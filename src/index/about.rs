@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use imbl::OrdMap;
+
 use super::Index;
 use super::facts::{OtherService, PodFacts, ServiceFacts};
 use crate::model::{ObjectRef, PodKey};
@@ -18,9 +20,9 @@ pub struct About {
     /// Whether the label of the pod's namespace puts new pods into the mesh.
     pub namespace_managed: bool,
     /// The labelled Services that can be used, by namespace and name.
-    pub services: BTreeMap<(Arc<str>, Arc<str>), Arc<ServiceFacts>>,
+    pub services: OrdMap<(Arc<str>, Arc<str>), Arc<ServiceFacts>>,
     /// All other Services that are known.
-    pub others: BTreeMap<(Arc<str>, Arc<str>), Arc<OtherService>>,
+    pub others: OrdMap<(Arc<str>, Arc<str>), Arc<OtherService>>,
 }
 
 /// Where an endpoint comes from.

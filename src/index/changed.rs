@@ -2,29 +2,63 @@
 //! and not as the mesh.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use super::store::Name;
+use super::store::{Index, Name};
+use super::{Id, ObjectKind};
+use crate::model::ServiceKey;
 
 /// The parts of a projection that must be made anew. Marking too much costs time and nothing else:
 /// what is made anew and comes out equal stays the allocation that it was.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Changed {
-    /// Which Services there are, or what one of them claims.
-    pub claims: bool,
-    /// The managed pods, or what is found about pods.
-    pub pods: bool,
-    /// Every service: the nodes, to which localities belong, have changed.
-    pub everywhere: bool,
-    /// The Services, by their own names, whose endpoints may have changed.
+    /// What was made last is lost: all must be made.
+    pub lost: bool,
+    /// The nodes, to which localities belong: every service and every pod may be another.
+    pub nodes: bool,
+    /// The Services that came, went or claim something else, by their own names.
+    pub claims: BTreeSet<Name>,
+    /// The Services whose endpoints may have changed, by their own names.
     pub services: BTreeSet<Name>,
-    /// The namespaces whose pods have changed: the registry serves there, and weights come from
-    /// the pods behind endpoints.
-    pub namespaces: BTreeSet<std::sync::Arc<str>>,
+    /// The services for which other pods serve, or the same ones otherwise, in the registry.
+    pub registry: BTreeSet<ServiceKey>,
+    /// The namespaces in which a pod has another weight, which endpoints of slices have from it.
+    pub weights: BTreeSet<Arc<str>>,
+    /// The pods that came, went or are others.
+    pub pods: BTreeSet<Name>,
+    /// The namespaces that put their pods into the mesh, or do so no more.
+    pub namespaces: BTreeSet<Arc<str>>,
+    /// The objects in which something else is wrong than before, or is of no concern any more.
+    pub read: BTreeSet<Id>,
 }
 
 impl Changed {
-    /// Whether the endpoints of a Service may be others.
-    pub(super) fn concerns(&self, name: &Name) -> bool {
-        self.everywhere || self.services.contains(name) || self.namespaces.contains(&name.0)
+    /// That everything has, since what was made last is lost.
+    pub(super) fn lost() -> Self {
+        Self { lost: true, ..Self::default() }
+    }
+
+    /// That everything of an index has.
+    pub(super) fn everything(index: &Index) -> Self {
+        Self {
+            nodes: true,
+            claims: index.services.keys().cloned().collect(),
+            pods: index.pods.keys().cloned().collect(),
+            read: index.findings.keys().cloned().collect(),
+            ..Self::default()
+        }
+    }
+}
+
+impl Index {
+    /// The slices of a Service are a concern, or are no more.
+    pub(super) fn slices_concern(&mut self, service: &Name) {
+        let slices = self.slices.get(service).into_iter().flat_map(|slices| slices.keys());
+        let ids = slices.map(|slice| Id {
+            kind: ObjectKind::EndpointSlice,
+            namespace: service.0.clone(),
+            name: slice.clone(),
+        });
+        self.changed.read.extend(ids);
     }
 }

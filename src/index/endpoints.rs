@@ -1,48 +1,46 @@
 //! Where the ports of a Service are served: by its slices, or by the registry of managed pods.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::changed::Changed;
 use super::facts::{NodeFacts, PodFacts, PortFacts, ServiceFacts, SliceEndpoint, SliceFacts};
+use super::pods;
 use super::store::{Index, Name};
-use crate::model::{Endpoint, Locality};
+use crate::model::{Endpoint, Locality, ServiceKey};
 
-/// What is looked up for every endpoint, put together once for a projection.
+/// The region of a zone, where the nodes agree on one.
+pub(super) type Regions = HashMap<Arc<str>, Option<Arc<str>>>;
+
+/// The pods of the registry by the namespace and ServiceAccount, which are the key of the service that
+/// they serve, and by their own names.
+pub(super) type Serving = HashMap<ServiceKey, BTreeMap<Arc<str>, Arc<PodFacts>>>;
+
+/// What the nodes say of regions.
+pub(super) fn regions<'a>(nodes: impl Iterator<Item = &'a Locality>) -> Regions {
+    let mut regions = Regions::new();
+    for node in nodes {
+        let region = Some(node.region.clone());
+        let known = regions.entry(node.zone.clone()).or_insert_with(|| region.clone());
+        if *known != region {
+            *known = None;
+        }
+    }
+    regions
+}
+
+/// What is looked up for every endpoint.
 pub(super) struct Surroundings<'a> {
     nodes: &'a HashMap<Arc<str>, NodeFacts>,
     pods: &'a BTreeMap<Name, Arc<PodFacts>>,
-    /// The region of a zone, where the nodes agree on one.
-    regions: HashMap<Arc<str>, Option<Arc<str>>>,
-    /// The pods of the registry by namespace and ServiceAccount.
-    registry: HashMap<Name, Vec<Arc<PodFacts>>>,
+    regions: &'a Regions,
+    serving: &'a Serving,
 }
 
 impl<'a> Surroundings<'a> {
-    /// Of an index, for the services that have changed: of their namespaces alone the registry is
-    /// put together.
-    pub(super) fn new(index: &'a Index, changed: &Changed) -> Self {
-        let mut regions: HashMap<Arc<str>, Option<Arc<str>>> = HashMap::new();
-        for node in index.nodes.values().flatten() {
-            let region = Some(node.region.clone());
-            let known = regions.entry(node.zone.clone()).or_insert_with(|| region.clone());
-            if *known != region {
-                *known = None;
-            }
-        }
-        let mut namespaces: BTreeSet<_> = changed.services.iter().map(|name| &name.0).collect();
-        namespaces.extend(&changed.namespaces);
-        let everywhere = changed.everywhere || changed.claims;
-        let mut registry: HashMap<_, Vec<_>> = HashMap::new();
-        for pod in index.pods.values().filter(|pod| pod.running && pod.registered()) {
-            let namespace = &pod.object.namespace;
-            if everywhere || namespaces.contains(namespace) {
-                let account = (namespace.clone(), pod.service_account.clone());
-                registry.entry(account).or_default().push(pod.clone());
-            }
-        }
-        Self { nodes: &index.nodes, pods: &index.pods, regions, registry }
+    /// Of an index, with the regions of its nodes.
+    pub(super) fn new(index: &'a Index, regions: &'a Regions) -> Self {
+        Self { nodes: &index.nodes, pods: &index.pods, regions, serving: &index.serving }
     }
 
     /// By the node's labels; with the node missing, or without a zone, by the slice's own zone.
@@ -107,21 +105,19 @@ fn endpoint(
     around: &Surroundings<'_>,
 ) -> Endpoint {
     let pod = one.pod.as_ref().and_then(|pod| around.pods.get(&(namespace.clone(), pod.clone())));
-    // A pod outside of the mesh has no say in it, and a source need not know it.
-    let pod = pod.filter(|pod| pod.managed == Some(true));
     Endpoint {
         address: one.address,
         port,
         health: one.health,
-        weight: pod.map_or(1, |pod| pod.weight),
+        weight: pod.map_or(pods::WEIGHT, |pod| pods::weight(pod)),
         locality: around.locality(one.node.as_ref(), one.zone.as_ref()),
         node: one.node.clone(),
     }
 }
 
 fn registry(service: &ServiceFacts, around: &Surroundings<'_>) -> Vec<Endpoint> {
-    let account = (service.object.namespace.clone(), service.mesh_name.clone());
-    let pods = around.registry.get(&account).into_iter().flatten();
+    let account = ServiceKey::new(service.object.namespace.clone(), service.mesh_name.clone());
+    let pods = around.serving.get(&account).into_iter().flat_map(BTreeMap::values);
     pods.flat_map(|pod| {
         let one = |address: IpAddr| Endpoint {
             address,

@@ -11,6 +11,7 @@ mod endpoints;
 mod facts;
 mod keys;
 mod object;
+mod pods;
 mod project;
 mod read;
 mod registry;
@@ -19,6 +20,7 @@ mod settings;
 mod store;
 #[cfg(test)]
 pub(crate) mod tests;
+mod told;
 mod upstreams;
 
 pub use about::{About, Behind};

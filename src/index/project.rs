@@ -5,16 +5,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::ops::Bound::{Included, Unbounded};
 use std::sync::Arc;
 
-use super::claims::{self, Holder};
-use super::endpoints::{self, Surroundings};
+use imbl::OrdMap;
+
+use super::changed::Changed;
+use super::claims::{Claims, Holder, key_of};
+use super::endpoints::{self, Regions, Surroundings};
 use super::facts::PodFacts;
 use super::store::Name;
+use super::told::Told;
 use super::upstreams::Missing;
-use super::{Index, Report, advice};
+use super::{Id, Index, Report, advice};
 use crate::model::{
-    Finding, Locality, MeshPod, MeshPort, MeshService, Place, PodKey, Projection, Reason,
+    Finding, Findings, Locality, MeshPod, MeshPort, MeshService, Place, PodKey, Projection, Reason,
     ServiceKey,
 };
 
@@ -24,14 +29,16 @@ const MESH_PORT: u16 = 18081;
 /// What the last projection was made of.
 #[derive(Debug, Default)]
 pub(super) struct Memo {
-    holders: BTreeMap<ServiceKey, Holder>,
-    of_claims: Vec<Finding>,
-    services: BTreeMap<ServiceKey, Arc<MeshService>>,
-    of_services: BTreeMap<ServiceKey, Vec<Finding>>,
-    pods: BTreeMap<PodKey, Arc<MeshPod>>,
-    of_pods: Vec<Finding>,
-    missing: Missing,
+    claims: Claims,
+    services: OrdMap<ServiceKey, Arc<MeshService>>,
+    pods: OrdMap<PodKey, Arc<MeshPod>>,
     nodes: Arc<BTreeMap<Arc<str>, Option<Locality>>>,
+    regions: Regions,
+    missing: Missing,
+    of_services: Told<ServiceKey>,
+    of_pods: Told<Name>,
+    of_reading: Told<Id>,
+    findings: Findings,
 }
 
 impl Index {
@@ -40,71 +47,79 @@ impl Index {
     pub fn project(&mut self) -> Projection {
         // Moved out for the time of the work; after a panic in it, everything is made anew.
         let mut memo = std::mem::take(&mut self.memo);
-        let changed = std::mem::take(&mut self.changed);
-        self.changed.everywhere = true;
-        self.changed.claims = true;
-        self.changed.pods = true;
-
-        let around = Surroundings::new(self, &changed);
-        let old_holders = if changed.claims {
-            memo.of_claims.clear();
-            let holders = claims::settle(&self.services, &self.settings, &mut memo.of_claims);
-            Some(std::mem::replace(&mut memo.holders, holders))
-        } else {
-            None
-        };
-        let mut came_or_went = BTreeSet::new();
-        if let Some(old) = &old_holders {
-            for key in old.keys().filter(|key| !memo.holders.contains_key(key)) {
-                memo.services.remove(key);
-                memo.of_services.remove(key);
-                came_or_went.insert(key.clone());
-            }
-            let came = memo.holders.keys().filter(|key| !old.contains_key(*key));
-            came_or_went.extend(came.cloned());
+        let mut changed = std::mem::replace(&mut self.changed, Changed::lost());
+        if changed.lost {
+            changed = Changed::everything(self);
         }
-        for (key, holder) in &memo.holders {
-            let same = old_holders.as_ref().is_none_or(|old| old.get(key) == Some(holder));
-            if same && !changed.concerns(&holder.name()) {
-                continue;
-            }
-            let service = self.service(key, holder, &around);
-            let advice = advice::service(&service, &holder.facts, &self.settings);
-            if advice.is_empty() {
-                memo.of_services.remove(key);
-            } else {
-                memo.of_services.insert(key.clone(), advice);
-            }
-            share(&mut memo.services, key, service);
-        }
-        // What follows from nodes alone is everywhere.
-        if changed.everywhere {
+        if changed.nodes {
             let nodes = self.nodes.iter().map(|(name, locality)| (name.clone(), locality.clone()));
             memo.nodes = Arc::new(nodes.collect());
+            memo.regions = endpoints::regions(self.nodes.values().flatten());
         }
-        if changed.pods {
-            self.pods(&around, &mut memo);
-            memo.of_pods = self.unmanaged();
+        let came_or_went = self.follow_services(&changed, &mut memo);
+        self.follow_pods(&changed, &mut memo);
+        let pods = changed.pods.iter().map(|name| (name, self.managed(name)));
+        memo.missing.follow(pods, memo.claims.holders(), &came_or_went, &mut memo.findings);
+        for id in &changed.read {
+            memo.of_reading.set(id, self.of_reading(id), &mut memo.findings);
         }
-        if changed.pods || !came_or_went.is_empty() {
-            memo.missing.follow(self.managed(), &memo.holders, &came_or_went);
-        }
-        let mut findings = self.of_reading();
-        let of_services = memo.of_services.values().flatten();
-        let of_pods = memo.of_pods.iter().chain(memo.missing.findings());
-        findings.extend(of_services.chain(&memo.of_claims).chain(of_pods).cloned());
-        findings.sort();
-        findings.dedup();
         let projection = Projection {
             services: memo.services.clone(),
             pods: memo.pods.clone(),
             nodes: memo.nodes.clone(),
             pins: None,
-            findings,
+            findings: memo.findings.clone(),
         };
         self.memo = memo;
-        self.changed = super::changed::Changed::default();
+        self.changed = Changed::default();
         projection
+    }
+
+    /// Makes the services that may be others. Returns the keys that came or went.
+    fn follow_services(&self, changed: &Changed, memo: &mut Memo) -> BTreeSet<ServiceKey> {
+        let Memo { claims, services, of_services, findings, regions, .. } = memo;
+        let mut keys = claims.follow(&self.services, &changed.claims, &self.settings, findings);
+        keys.extend(self.concerned(changed, claims));
+        let around = Surroundings::new(self, regions);
+        let mut came_or_went = BTreeSet::new();
+        for key in keys {
+            let known = services.contains_key(&key);
+            let Some(holder) = claims.holders().get(&key) else {
+                of_services.set(&key, Vec::new(), findings);
+                if services.remove(&key).is_some() {
+                    came_or_went.insert(key);
+                }
+                continue;
+            };
+            let service = self.service(&key, holder, &around);
+            let advice = advice::service(&service, &holder.facts, &self.settings);
+            of_services.set(&key, advice, findings);
+            share(services, &key, service);
+            if !known {
+                came_or_went.insert(key);
+            }
+        }
+        came_or_went
+    }
+
+    /// The keys of the services whose endpoints may be others.
+    fn concerned(&self, changed: &Changed, claims: &Claims) -> BTreeSet<ServiceKey> {
+        if changed.nodes {
+            return claims.holders().keys().cloned().collect();
+        }
+        let of_slices = changed.services.iter().filter_map(|name| self.services.get(name));
+        let in_namespaces = changed.weights.iter().flat_map(|namespace| {
+            // The name before all others of the namespace.
+            let first: Name = (namespace.clone(), "".into());
+            let range = self.services.range((Included(first), Unbounded));
+            let of_it = range.take_while(move |(name, _)| name.0 == *namespace);
+            of_it.map(|(_, facts)| facts)
+        });
+        let of_facts = of_slices.chain(in_namespaces).map(|facts| key_of(facts));
+        of_facts
+            .chain(changed.registry.iter().cloned())
+            .filter(|key| claims.holders().contains_key(key))
+            .collect()
     }
 
     fn service(&self, key: &ServiceKey, holder: &Holder, around: &Surroundings<'_>) -> MeshService {
@@ -136,70 +151,82 @@ impl Index {
         }
     }
 
-    fn managed(&self) -> impl Iterator<Item = (&Name, &Arc<PodFacts>)> {
-        self.pods.iter().filter(|(_, pod)| {
-            pod.managed == Some(true) && !self.settings.never_touches(&pod.object.namespace)
-        })
+    /// A pod that is in the mesh.
+    fn managed(&self, name: &Name) -> Option<&Arc<PodFacts>> {
+        let pod = self.pods.get(name).filter(|pod| pod.managed == Some(true));
+        pod.filter(|pod| !self.settings.never_touches(&pod.object.namespace))
     }
 
-    fn pods(&self, around: &Surroundings<'_>, memo: &mut Memo) {
-        let mut old = std::mem::take(&mut memo.pods);
-        for (_, pod) in self.managed() {
-            let key = PodKey::new(pod.object.namespace.clone(), pod.object.name.clone());
-            let mesh_pod = MeshPod {
-                key: key.clone(),
-                uid: pod.uid.clone(),
-                place: Place {
-                    node: pod.node.clone(),
-                    locality: around.of_node(pod.node.as_ref()),
-                },
-                ipv6: pod.ips.iter().any(IpAddr::is_ipv6),
-                service_account: pod.service_account.clone(),
-                upstreams: pod.upstreams.clone(),
-            };
-            if let Some(old) = old.remove(&key) {
-                memo.pods.insert(key.clone(), old);
+    /// Makes the pods that may be others.
+    fn follow_pods(&self, changed: &Changed, memo: &mut Memo) {
+        let Memo { pods, of_pods, findings, regions, .. } = memo;
+        let around = Surroundings::new(self, regions);
+        let moved = changed.nodes.then(|| self.pods.keys()).into_iter().flatten();
+        for name in changed.pods.iter().chain(moved) {
+            let key = PodKey::new(name.0.clone(), name.1.clone());
+            match self.managed(name) {
+                Some(pod) => share(pods, &key, mesh_pod(&key, pod, &around)),
+                None => {
+                    pods.remove(&key);
+                }
             }
-            share(&mut memo.pods, &key, mesh_pod);
+        }
+        let left_out = changed.namespaces.iter().flat_map(|namespace| {
+            let first: Name = (namespace.clone(), "".into());
+            let range = self.pods.range((Included(first), Unbounded)).map(|(name, _)| name);
+            range.take_while(move |name| name.0 == *namespace)
+        });
+        for name in changed.pods.iter().chain(left_out) {
+            let found = self.pods.get(name).map(|pod| self.unmanaged(pod)).unwrap_or_default();
+            of_pods.set(name, found, findings);
         }
     }
 
-    /// What was wrong with the objects themselves. Objects of namespaces never touched, and slices
-    /// of Services that are not captured, are nobody's concern here; but a labelled Service in
-    /// such a namespace is, since its label does nothing.
-    fn of_reading(&self) -> Vec<Finding> {
-        let concerns = self.findings.iter().filter(|(id, found)| {
+    /// What was wrong with an object itself. Objects of namespaces never touched, and slices of
+    /// Services that are not captured, are nobody's concern here; but a labelled Service in such a
+    /// namespace is, since its label does nothing.
+    fn of_reading(&self, id: &Id) -> Vec<Finding> {
+        let found = self.findings.get(id).filter(|found| {
             let captured = |name| self.services.contains_key(name);
             !self.settings.never_touches(&id.namespace)
                 && found.service.as_ref().is_none_or(captured)
         });
-        concerns.flat_map(|(_, found)| found.findings.iter().cloned()).collect()
+        found.map(|found| found.findings.clone()).unwrap_or_default()
     }
 
-    /// Pods without a label of their own in namespaces whose label puts new pods into the mesh.
-    fn unmanaged(&self) -> Vec<Finding> {
-        let managed = |namespace: &Arc<str>| self.namespaces.get(namespace) == Some(&true);
-        let left_out = self.pods.values().filter(|pod| {
-            let namespace = &pod.object.namespace;
-            pod.managed.is_none() && managed(namespace) && !self.settings.never_touches(namespace)
-        });
-        left_out
-            .flat_map(|pod| {
-                let mut report = Report::new(pod.object.clone(), pod.origin.clone());
-                report.warning(
-                    Reason::Unmanaged,
-                    "metadata.labels[aether.io/managed]",
-                    format!("its namespace {} is in the mesh, but the pod has no label of its own and is not", pod.object.namespace),
-                    "make the pod anew, so that admission labels it; or label it aether.io/managed=false where it is to stay out",
-                );
-                report.into_findings()
-            })
-            .collect()
+    /// What is found of a pod without a label of its own in a namespace whose label puts new pods into
+    /// the mesh.
+    fn unmanaged(&self, pod: &PodFacts) -> Vec<Finding> {
+        let namespace = &pod.object.namespace;
+        let mut report = Report::new(pod.object.clone(), pod.origin.clone());
+        if pod.managed.is_none()
+            && self.namespaces.get(namespace) == Some(&true)
+            && !self.settings.never_touches(namespace)
+        {
+            report.warning(
+                Reason::Unmanaged,
+                "metadata.labels[aether.io/managed]",
+                format!("its namespace {namespace} is in the mesh, but the pod has no label of its own and is not"),
+                "make the pod anew, so that admission labels it; or label it aether.io/managed=false where it is to stay out",
+            );
+        }
+        report.into_findings()
+    }
+}
+
+fn mesh_pod(key: &PodKey, pod: &PodFacts, around: &Surroundings<'_>) -> MeshPod {
+    MeshPod {
+        key: key.clone(),
+        uid: pod.uid.clone(),
+        place: Place { node: pod.node.clone(), locality: around.of_node(pod.node.as_ref()) },
+        ipv6: pod.ips.iter().any(IpAddr::is_ipv6),
+        service_account: pod.service_account.clone(),
+        upstreams: pod.upstreams.clone(),
     }
 }
 
 /// Puts a value in, unless its equal is there already.
-fn share<K: Ord + Clone, T: PartialEq>(map: &mut BTreeMap<K, Arc<T>>, key: &K, new: T) {
+fn share<K: Ord + Clone, T: PartialEq>(map: &mut OrdMap<K, Arc<T>>, key: &K, new: T) {
     if map.get(key).is_none_or(|old| **old != new) {
         map.insert(key.clone(), Arc::new(new));
     }

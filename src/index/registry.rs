@@ -119,7 +119,9 @@ impl Index {
                 }
             }
         }
-        for (name, facts) in of(&self.services, namespace) {
+        let services =
+            self.services.range((Included((namespace.clone(), Arc::from(""))), Unbounded));
+        for ((_, name), facts) in services.take_while(|((of, _), _)| of == namespace) {
             if !accounts.generated.contains_key(name) {
                 accounts.claimed.entry(facts.mesh_name.clone()).or_insert_with(|| name.clone());
             }

@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use imbl::OrdMap;
+
 use super::changed::Changed;
+use super::endpoints::Serving;
 use super::facts::{NodeFacts, OtherService, PodFacts, ServiceFacts, SliceFacts};
 use super::project::Memo;
 use super::registry::Registered;
@@ -20,14 +23,16 @@ pub struct Index {
     /// Whether a namespace's label puts its new pods into the mesh.
     pub(super) namespaces: BTreeMap<Arc<str>, bool>,
     pub(super) nodes: HashMap<Arc<str>, NodeFacts>,
-    pub(super) services: BTreeMap<Name, Arc<ServiceFacts>>,
+    pub(super) services: OrdMap<Name, Arc<ServiceFacts>>,
     /// The Services that are not captured.
-    pub(super) others: BTreeMap<Name, Arc<OtherService>>,
+    pub(super) others: OrdMap<Name, Arc<OtherService>>,
     /// Slices by name, by the Service that they belong to.
     pub(super) slices: HashMap<Name, BTreeMap<Arc<str>, SliceFacts>>,
     /// The Service of a slice, which a change of its label may move.
     owners: HashMap<Name, Arc<str>>,
     pub(super) pods: BTreeMap<Name, Arc<PodFacts>>,
+    /// Those of them to which the registry sends.
+    pub(super) serving: Serving,
     /// What was wrong with objects, where anything was.
     pub(super) findings: BTreeMap<Id, Found>,
     pub(super) registered: Registered,
@@ -65,15 +70,16 @@ impl Index {
                 let labels = namespace.metadata.labels.as_ref();
                 let managed =
                     labels.and_then(|l| l.get(keys::MANAGED)).is_some_and(|v| v == "true");
-                self.changed.pods |=
-                    self.namespaces.insert(id.name.clone(), managed) != Some(managed);
+                if self.namespaces.insert(id.name.clone(), managed) != Some(managed) {
+                    self.changed.namespaces.insert(id.name.clone());
+                }
                 let closing = namespace.metadata.deletion_timestamp.is_some();
                 self.registered.namespace(&id.name, closing);
             }
             Object::Node(node) => {
                 let facts = read::node(node);
                 let old = self.nodes.insert(id.name.clone(), facts.clone());
-                self.nodes_changed(old != Some(facts));
+                self.changed.nodes |= old != Some(facts);
             }
             // What a ServiceAccount is for, its pods say themselves.
             Object::ServiceAccount(_) => self.registered.account(&name, true),
@@ -99,7 +105,7 @@ impl Index {
                     self.slices.entry(of_service).or_default().insert(name.1.clone(), facts);
                     self.owners.insert(name, service);
                 } else {
-                    self.findings.remove(id);
+                    self.nothing_found(id);
                 }
             }
             Object::Pod(pod) => {
@@ -107,26 +113,22 @@ impl Index {
                 if facts.managed == Some(true) {
                     self.found(id, None, report);
                 } else {
-                    self.findings.remove(id);
+                    self.nothing_found(id);
                 }
-                let old = self.pods.get(&name);
-                if old.is_none_or(|old| **old != facts) {
-                    if old.is_none_or(|old| !old.registers_like(&facts)) {
-                        self.registered.changed.insert(name.0.clone());
-                    }
-                    self.pods_changed(&name);
-                    self.pods.insert(name, Arc::new(facts));
-                }
+                self.put_pod(name, facts);
             }
         }
     }
 
     fn put_service(&mut self, name: Name, facts: Option<Arc<ServiceFacts>>) {
-        if self.services.get(&name) == facts.as_ref() {
+        let old = self.services.get(&name);
+        if old == facts.as_ref() {
             return;
         }
-        self.changed.claims = true;
-        self.changed.services.insert(name.clone());
+        if old.is_some() != facts.is_some() {
+            self.slices_concern(&name);
+        }
+        self.changed.claims.insert(name.clone());
         self.registered.changed.insert(name.0.clone());
         match facts {
             Some(facts) => self.services.insert(name, facts),
@@ -137,33 +139,31 @@ impl Index {
     fn found(&mut self, id: &Id, service: Option<Name>, report: Report) {
         let findings = report.into_findings();
         if findings.is_empty() {
-            self.findings.remove(id);
+            self.nothing_found(id);
         } else {
+            self.changed.read.insert(id.clone());
             self.findings.insert(id.clone(), Found { service, findings });
         }
     }
 
-    fn nodes_changed(&mut self, changed: bool) {
-        self.changed.everywhere |= changed;
-        self.changed.pods |= changed;
-    }
-
-    fn pods_changed(&mut self, name: &Name) {
-        self.changed.pods = true;
-        self.changed.namespaces.insert(name.0.clone());
+    fn nothing_found(&mut self, id: &Id) {
+        if self.findings.remove(id).is_some() {
+            self.changed.read.insert(id.clone());
+        }
     }
 
     fn remove(&mut self, id: &Id) {
         let name = (id.namespace.clone(), id.name.clone());
-        self.findings.remove(id);
+        self.nothing_found(id);
         match id.kind {
             ObjectKind::Namespace => {
-                self.changed.pods |= self.namespaces.remove(&id.name).is_some();
+                if self.namespaces.remove(&id.name).is_some() {
+                    self.changed.namespaces.insert(id.name.clone());
+                }
                 self.registered.namespace(&id.name, false);
             }
             ObjectKind::Node => {
-                let known = self.nodes.remove(&id.name).is_some();
-                self.nodes_changed(known);
+                self.changed.nodes |= self.nodes.remove(&id.name).is_some();
             }
             ObjectKind::ServiceAccount => self.registered.account(&name, false),
             ObjectKind::Service => {
@@ -172,12 +172,7 @@ impl Index {
                 self.put_service(name, None);
             }
             ObjectKind::EndpointSlice => self.remove_slice(&name),
-            ObjectKind::Pod => {
-                if self.pods.remove(&name).is_some() {
-                    self.registered.changed.insert(name.0.clone());
-                    self.pods_changed(&name);
-                }
-            }
+            ObjectKind::Pod => self.remove_pod(&name),
         }
     }
 

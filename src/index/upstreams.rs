@@ -1,57 +1,79 @@
 //! Listed upstreams that no Service bears. They may come, so nothing is left out; but a name that is
 //! misspelt reaches nothing, and nobody else would say so.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::claims::Holder;
 use super::facts::PodFacts;
 use super::read::values;
 use super::store::Name;
+use super::told::Told;
 use super::{Report, keys};
-use crate::model::{Finding, Reason, ServiceKey, Upstreams};
+use crate::model::{Finding, Findings, Reason, ServiceKey, Upstreams};
 
 /// How many of them a finding names.
 const NAMED: usize = 5;
 
 /// What was found of each pod that lists its upstreams.
 #[derive(Debug, Default)]
-pub(super) struct Missing(BTreeMap<Name, OfPod>);
-
-/// What was found of one pod, and of which facts.
-#[derive(Debug)]
-struct OfPod {
-    facts: Arc<PodFacts>,
-    found: Vec<Finding>,
+pub(super) struct Missing {
+    pods: BTreeMap<Name, Arc<PodFacts>>,
+    /// Who lists a service, so that those are found whom its coming and going concerns.
+    listing: HashMap<ServiceKey, BTreeSet<Name>>,
+    told: Told<Name>,
 }
 
 impl Missing {
-    /// Looks at the managed pods. `keys` are those that came or went since the last time; a pod that
-    /// is as it was and lists none of them is not looked at again.
+    /// Takes in the pods that changed; with `None` those that are not managed any more. `keys` are
+    /// those that came or went since the last time.
     pub(super) fn follow<'a>(
         &mut self,
-        pods: impl Iterator<Item = (&'a Name, &'a Arc<PodFacts>)>,
+        changed: impl Iterator<Item = (&'a Name, Option<&'a Arc<PodFacts>>)>,
         holders: &BTreeMap<ServiceKey, Holder>,
         keys: &BTreeSet<ServiceKey>,
+        found: &mut Findings,
     ) {
-        let mut old = std::mem::take(&mut self.0);
-        for (name, facts) in pods {
-            let Upstreams::Listed(listed) = &facts.upstreams else { continue };
-            let kept = old.remove(name).filter(|kept| {
-                Arc::ptr_eq(&kept.facts, facts) && !keys.iter().any(|key| listed.contains(key))
+        let mut names = BTreeSet::new();
+        for (name, facts) in changed {
+            self.forget(name);
+            if let Some((facts, listed)) = facts.and_then(|facts| Some((facts, listed(facts)?))) {
+                for key in listed {
+                    self.listing.entry(key.clone()).or_default().insert(name.clone());
+                }
+                self.pods.insert(name.clone(), facts.clone());
+            }
+            names.insert(name.clone());
+        }
+        let concerned = keys.iter().filter_map(|key| self.listing.get(key)).flatten();
+        names.extend(concerned.cloned());
+        for name in names {
+            let found_now = self.pods.get(&name).map_or_else(Vec::new, |facts| {
+                let listed = listed(facts).into_iter().flatten();
+                let missing: Vec<_> = listed.filter(|key| !holders.contains_key(*key)).collect();
+                report(facts, &missing)
             });
-            let of = kept.unwrap_or_else(|| {
-                let missing = listed.iter().filter(|key| !holders.contains_key(*key));
-                let missing: Vec<&ServiceKey> = missing.collect();
-                OfPod { facts: facts.clone(), found: report(facts, &missing) }
-            });
-            self.0.insert(name.clone(), of);
+            self.told.set(&name, found_now, found);
         }
     }
 
-    /// All that was found.
-    pub(super) fn findings(&self) -> impl Iterator<Item = &Finding> {
-        self.0.values().flat_map(|of| &of.found)
+    fn forget(&mut self, name: &Name) {
+        let Some(old) = self.pods.remove(name) else { return };
+        for key in listed(&old).into_iter().flatten() {
+            if let Some(names) = self.listing.get_mut(key) {
+                names.remove(name);
+                if names.is_empty() {
+                    self.listing.remove(key);
+                }
+            }
+        }
+    }
+}
+
+fn listed(facts: &PodFacts) -> Option<&BTreeSet<ServiceKey>> {
+    match &facts.upstreams {
+        Upstreams::All => None,
+        Upstreams::Listed(listed) => Some(listed),
     }
 }
 

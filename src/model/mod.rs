@@ -5,6 +5,7 @@
 
 mod endpoint;
 mod finding;
+mod findings;
 mod key;
 mod locality;
 mod names;
@@ -19,6 +20,7 @@ mod service;
 
 pub use endpoint::{Endpoint, Health};
 pub use finding::{Finding, ObjectRef, Reason, Severity, quoted};
+pub use findings::Findings;
 pub use key::{KeyError, PodKey, ServiceKey, is_dns_label};
 pub use locality::{Locality, Place};
 pub use names::{DomainError, MeshNames};

@@ -4,23 +4,26 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use super::{Finding, Locality, MeshPod, MeshService, Pins, PodKey, ServiceKey};
+use imbl::OrdMap;
+
+use super::{Findings, Locality, MeshPod, MeshService, Pins, PodKey, ServiceKey};
 
 /// What the reconciler makes of all objects, whole and at every change. Parts that did not change
-/// are the same allocation as in the projection before, so that what is made of them can be kept.
+/// are the same allocation as in the projection before, so that what is made of them can be kept; and
+/// what differs from the one before is found in the time of the difference.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Projection {
     /// The services that hold their keys.
-    pub services: BTreeMap<ServiceKey, Arc<MeshService>>,
+    pub services: OrdMap<ServiceKey, Arc<MeshService>>,
     /// The managed pods.
-    pub pods: BTreeMap<PodKey, Arc<MeshPod>>,
+    pub pods: OrdMap<PodKey, Arc<MeshPod>>,
     /// The nodes that are known as objects, with their localities.
     pub nodes: Arc<BTreeMap<Arc<str>, Option<Locality>>>,
     /// The pinned network namespaces, which are no objects; `None` where this process has not seen
     /// their folder.
     pub pins: Option<Arc<Pins>>,
-    /// What was found wrong on the way, sorted.
-    pub findings: Vec<Finding>,
+    /// What was found wrong on the way.
+    pub findings: Findings,
 }
 
 /// The records of mesh-DNS.

@@ -1,6 +1,5 @@
 //! What is written to the API server: by the leader, and the events of every replica.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::FutureExt;
@@ -18,7 +17,7 @@ use crate::generate::{self, Generator, Kubernetes, Observer, Operation, Periods}
 use crate::health::Health;
 use crate::index::FIELD_MANAGER;
 use crate::leader::{Elector, Leadership, identity};
-use crate::model::{Finding, NodeId, Registry};
+use crate::model::{Finding, Findings, NodeId, Registry};
 use crate::permissions::{Reviewer, needed};
 use crate::source::kubernetes::Connection;
 use crate::xds::{Kind, Refusal};
@@ -29,7 +28,7 @@ use super::webhook;
 /// The parts that write, at work.
 pub(super) struct Writing {
     registry: watch::Sender<Option<Arc<Registry>>>,
-    findings: watch::Sender<Arc<BTreeSet<Finding>>>,
+    findings: watch::Sender<Findings>,
     refusals: Refusals,
     leadership: Leadership,
     election: JoinHandle<()>,
@@ -66,7 +65,7 @@ impl Writing {
         let mut others = vec![tokio::spawn(review)];
 
         let (registry, registries) = watch::channel(None);
-        let (of_generator, generated) = watch::channel(Arc::default());
+        let (of_generator, generated) = watch::channel(Findings::default());
         if options.generate {
             let counts = generate::Metrics::default();
             metrics.register(|registry| counts.register(registry));
@@ -80,7 +79,7 @@ impl Writing {
             let generate = move || generator.clone().run().boxed();
             others.push(tokio::spawn(kept.clone().keep("generator", generate, drop)));
         }
-        let (findings, found) = watch::channel(Arc::default());
+        let (findings, found) = watch::channel(Findings::default());
         let counts = events::Metrics::default();
         metrics.register(|registry| counts.register(registry));
         let (recorder, refusals) =
@@ -166,13 +165,13 @@ fn words(kind: Kind) -> &'static str {
 /// Hears the generator.
 #[derive(Clone)]
 struct Hearing {
-    findings: watch::Sender<Arc<BTreeSet<Finding>>>,
+    findings: watch::Sender<Findings>,
     counts: generate::Metrics,
 }
 
 impl Observer for Hearing {
     fn findings(&mut self, findings: Vec<Finding>) {
-        self.findings.send_replace(Arc::new(findings.into_iter().collect()));
+        self.findings.send_replace(findings.into_iter().collect());
     }
 
     fn did(&mut self, operation: &Operation, outcome: &generate::Outcome) {

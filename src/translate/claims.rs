@@ -4,9 +4,10 @@
 //! ClusterIPs. This is the last look before Envoy's, which would refuse a whole table or listener
 //! for one domain or match that stands in it twice.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use super::service::Lost;
 use crate::model::ServiceKey;
 
 /// What every service claims. It follows the services one by one, so that a change costs what
@@ -15,7 +16,7 @@ use crate::model::ServiceKey;
 pub(super) struct Claims {
     of: HashMap<ServiceKey, Arc<[Arc<str>]>>,
     owners: HashMap<Arc<str>, BTreeSet<ServiceKey>>,
-    contested: BTreeSet<Arc<str>>,
+    concerned: BTreeSet<ServiceKey>,
 }
 
 impl Claims {
@@ -24,45 +25,45 @@ impl Claims {
         if self.of.get(key).is_some_and(|old| *old == claims) {
             return;
         }
+        self.concerned.insert(key.clone());
         for old in self.of.remove(key).iter().flat_map(|old| old.iter()) {
             if let Some(owners) = self.owners.get_mut(old) {
+                let held = owners.first() == Some(key);
                 owners.remove(key);
+                if held {
+                    self.concerned.extend(owners.iter().cloned());
+                }
                 if owners.is_empty() {
                     self.owners.remove(old);
                 }
             }
-            self.judge(old);
         }
         for claim in claims.iter() {
-            self.owners.entry(claim.clone()).or_default().insert(key.clone());
-            self.judge(claim);
+            let owners = self.owners.entry(claim.clone()).or_default();
+            owners.insert(key.clone());
+            if owners.first() == Some(key) {
+                self.concerned.extend(owners.iter().cloned());
+            }
         }
         if !claims.is_empty() {
             self.of.insert(key.clone(), claims);
         }
     }
 
-    fn judge(&mut self, claim: &Arc<str>) {
-        if self.owners.get(claim).is_some_and(|owners| owners.len() > 1) {
-            self.contested.insert(claim.clone());
-        } else {
-            self.contested.remove(claim);
-        }
+    /// The services that may lose something else than when this was last asked.
+    pub(super) fn concerned(&mut self) -> BTreeSet<ServiceKey> {
+        std::mem::take(&mut self.concerned)
     }
 
-    /// What each service loses, and to whom: the first in the order of keys holds it, since of
-    /// what could tell them apart the projection has told all.
-    pub(super) fn lost(&self) -> BTreeMap<ServiceKey, BTreeMap<Arc<str>, ServiceKey>> {
-        let mut lost: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
-        for claim in &self.contested {
-            let mut owners = self.owners.get(claim).into_iter().flatten();
-            let Some(holder) = owners.next() else { continue };
-            for loser in owners {
-                let of_loser: &mut BTreeMap<_, _> = lost.entry(loser.clone()).or_default();
-                of_loser.insert(claim.clone(), holder.clone());
-            }
-        }
-        lost
+    /// What a service loses, and to whom: the first in the order of keys holds it, since of what
+    /// could tell them apart the projection has told all.
+    pub(super) fn lost(&self, key: &ServiceKey) -> Lost {
+        let claims = self.of.get(key).into_iter().flat_map(|claims| claims.iter());
+        let lost = claims.filter_map(|claim| {
+            let holder = self.owners.get(claim)?.first().filter(|holder| *holder != key)?;
+            Some((claim.clone(), holder.clone()))
+        });
+        lost.collect()
     }
 }
 
@@ -81,16 +82,14 @@ mod tests {
         let (a, b) = (ServiceKey::new("a", "x"), ServiceKey::new("b", "x"));
         let mut all = Claims::default();
         all.set(&b, claims(&["10.0.0.1", "b.only"]));
-        assert!(all.lost().is_empty());
+        assert!(all.lost(&b).is_empty() && all.concerned() == [b.clone()].into());
         all.set(&a, claims(&["10.0.0.1"]));
-        let lost = all.lost();
-        assert_eq!(lost.keys().collect::<Vec<_>>(), [&b]);
-        assert_eq!(
-            lost.get(&b).cloned().unwrap_or_default(),
-            BTreeMap::from([("10.0.0.1".into(), a.clone())])
-        );
+        assert_eq!(all.concerned(), [a.clone(), b.clone()].into());
+        assert_eq!(all.lost(&b), Lost::from([("10.0.0.1".into(), a.clone())]));
+        assert!(all.lost(&a).is_empty());
         all.set(&a, claims(&[]));
-        assert!(all.lost().is_empty());
+        assert_eq!(all.concerned(), [a.clone(), b.clone()].into());
+        assert!(all.lost(&b).is_empty());
         assert!(all.of.len() == 1 && all.owners.len() == 2);
         all.set(&b, claims(&[]));
         assert!(all.of.is_empty() && all.owners.is_empty());

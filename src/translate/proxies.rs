@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use envoy_types::pb::envoy::config::core::v3::socket_address::Protocol;
+use imbl::OrdMap;
 
 use super::endpoints::Places;
 use super::naming::{
@@ -30,7 +31,7 @@ pub(super) struct Form {
 /// The proxies of the pods that were last seen.
 #[derive(Debug, Default)]
 pub(super) struct Proxies {
-    pods: BTreeMap<PodKey, Arc<MeshPod>>,
+    pods: OrdMap<PodKey, Arc<MeshPod>>,
     sidecars: BTreeMap<Arc<str>, Arc<NodeSpec>>,
     /// The proxies of nodes.
     pub of_nodes: NodeProxies,
@@ -50,8 +51,7 @@ impl Proxies {
     /// Takes the pods, nodes and pins in. Tells whether any of them is another than before.
     pub(super) fn follow(&mut self, projection: &Projection, form: Form) -> bool {
         let pods = &projection.pods;
-        let same = pods.len() == self.pods.len()
-            && pods.iter().zip(&self.pods).all(|(a, b)| a.0 == b.0 && same(a.1, b.1));
+        let same = *pods == self.pods;
         if same && self.of_nodes.saw(projection) {
             return false;
         }
@@ -68,7 +68,7 @@ impl Proxies {
         true
     }
 
-    fn follow_pods(&mut self, pods: &BTreeMap<PodKey, Arc<MeshPod>>, form: Form) {
+    fn follow_pods(&mut self, pods: &OrdMap<PodKey, Arc<MeshPod>>, form: Form) {
         let (mut sidecars, mut callers) = (BTreeMap::new(), BTreeMap::new());
         let mut scopes = Scopes::new();
         self.findings.clear();
@@ -78,7 +78,7 @@ impl Proxies {
                 continue;
             }
             let id: Arc<str> = naming::node_id(key).into();
-            let kept = self.pods.get(key).filter(|old| same(old, pod));
+            let kept = self.pods.get(key).filter(|old| *old == pod);
             let kept = kept.and_then(|_| self.sidecars.get(&id));
             let kept = kept.and_then(|spec| self.keep(spec, &mut callers, &mut scopes));
             let spec = kept.unwrap_or_else(|| {
@@ -115,10 +115,6 @@ impl Proxies {
         }
         Some(node.clone())
     }
-}
-
-fn same(a: &Arc<MeshPod>, b: &Arc<MeshPod>) -> bool {
-    Arc::ptr_eq(a, b) || a == b
 }
 
 /// The proxy of a pod.

@@ -49,8 +49,6 @@ pub(super) struct Made {
     pub quarantined: bool,
     /// What it lost to others when it was made.
     pub lost: Lost,
-    /// From where its endpoints are seen.
-    pub places: Arc<Places>,
     /// Its clusters.
     pub clusters: Vec<Resource>,
     /// The same as every table holds them.
@@ -94,11 +92,10 @@ fn chain_claim(ip: IpAddr) -> Arc<str> {
 
 impl Common {
     /// Makes everything of a service.
-    pub(super) fn make(&self, source: &Arc<MeshService>, lost: Lost, places: &Arc<Places>) -> Made {
+    pub(super) fn make(&self, source: &Arc<MeshService>, lost: Lost, places: &Places) -> Made {
         let mut made = Made {
             source: source.clone(),
             quarantined: false,
-            places: places.clone(),
             clusters: Vec::new(),
             cluster_entries: Vec::new(),
             assignments: Vec::new(),
@@ -159,13 +156,8 @@ impl Made {
         self.cluster_entries = entries(&self.clusters, Some(marks));
     }
 
-    /// Makes the load assignments again, seen from other places. Tells whether that was needed.
-    pub(super) fn see_from(&mut self, places: &Arc<Places>) -> bool {
-        let same = self.places.same_for(places, self.source.scope);
-        self.places = places.clone();
-        if !same {
-            self.assignments = endpoints::of_service(&self.source, &self.clusters, places);
-        }
-        !same
+    /// Makes the load assignments again, seen from other places.
+    pub(super) fn see_from(&mut self, places: &Places) {
+        self.assignments = endpoints::of_service(&self.source, &self.clusters, places);
     }
 }

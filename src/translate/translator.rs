@@ -3,16 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use imbl::OrdMap;
+use imbl::ordmap::DiffItem;
+
 use super::claims::Claims;
 use super::cluster::{Marks, Tails};
+use super::endpoints::Places;
 use super::listeners::Listeners;
 use super::part::Services;
 use super::patch::Patch;
 use super::proxies::{Form, Proxies};
-use super::service::{self, Common, Lost};
+use super::service::{self, Common, Made};
 use super::tables::Tables;
 use super::{Settings, routes};
-use crate::model::{Finding, MeshService, Projection, ServiceKey};
+use crate::model::{Finding, Findings, MeshService, Projection, ServiceKey};
 use crate::xds::{Group, Snapshot};
 
 /// What a projection becomes.
@@ -20,8 +24,8 @@ use crate::xds::{Group, Snapshot};
 pub struct Translated {
     /// What is served. The very same one as before where nothing that a proxy sees has changed.
     pub snapshot: Arc<Snapshot>,
-    /// What was left out since Envoy would refuse it, sorted; beside the projection's own findings.
-    pub findings: Vec<Finding>,
+    /// What was left out since Envoy would refuse it; beside the projection's own findings.
+    pub findings: Findings,
 }
 
 /// Translates projections, one after the other. The content of what it returns depends on the
@@ -29,11 +33,18 @@ pub struct Translated {
 #[derive(Debug)]
 pub struct Translator {
     common: Common,
+    /// The services of the last projection, and what was made of each.
+    sources: OrdMap<ServiceKey, Arc<MeshService>>,
     services: Services,
+    /// From where their endpoints are seen.
+    places: Arc<Places>,
     claims: Claims,
     proxies: Proxies,
     tables: Tables,
     listeners: Listeners,
+    findings: Findings,
+    /// Those of them that are about proxies.
+    of_proxies: Vec<Finding>,
     snapshot: Option<Arc<Snapshot>>,
 }
 
@@ -41,11 +52,15 @@ impl Translator {
     /// A translator that has not seen any projection.
     pub fn new(settings: Settings) -> Self {
         Self {
+            sources: OrdMap::new(),
             services: BTreeMap::new(),
+            places: Arc::default(),
             claims: Claims::default(),
             proxies: Proxies::default(),
             tables: Tables::new(settings.mode),
             listeners: Listeners::new(&settings),
+            findings: Findings::default(),
+            of_proxies: Vec::new(),
             snapshot: None,
             common: Common {
                 settings,
@@ -67,11 +82,12 @@ impl Translator {
         let tables_changed = self.tables.apply(generation, &patch, proxies, services);
         let settings = &self.common.settings;
         let stems_changed = self.listeners.follow(settings, &patch, proxies, services);
-        let mut findings: Vec<Finding> =
-            self.services.values().flat_map(|made| made.findings.iter().cloned()).collect();
-        findings.extend(self.proxies.findings.iter().cloned());
-        findings.extend(self.proxies.of_nodes.findings.iter().cloned());
-        findings.sort();
+        if proxies_changed {
+            let of_pods = self.proxies.findings.iter();
+            let found = of_pods.chain(&self.proxies.of_nodes.findings).cloned().collect();
+            let old = std::mem::replace(&mut self.of_proxies, found);
+            self.findings.replace(&old, &self.of_proxies);
+        }
         let snapshot = match &self.snapshot {
             Some(last) if !(proxies_changed || tables_changed || stems_changed) => last.clone(),
             _ => Arc::new(Snapshot {
@@ -84,7 +100,8 @@ impl Translator {
             }),
         };
         self.snapshot = Some(snapshot.clone());
-        Translated { snapshot, findings }
+        self.sources = projection.services.clone();
+        Translated { snapshot, findings: self.findings.clone() }
     }
 
     /// The groups of sidecars, and those of node proxies made of them.
@@ -102,50 +119,63 @@ impl Translator {
             let claims = service.map(|service| service::claims(&self.common.settings, service));
             self.claims.set(key, claims.unwrap_or_else(|| Arc::new([])));
         }
-        let mut lost = self.claims.lost();
         // Who won or lost something is made anew too.
-        let before = self.services.values().filter(|made| {
-            let now = lost.get(&made.source.key);
-            now.map_or(!made.lost.is_empty(), |now| *now != made.lost)
-        });
-        changed.extend(before.map(|made| made.source.key.clone()));
+        for key in self.claims.concerned() {
+            let made = self.services.get(&key);
+            if made.is_some_and(|made| made.lost != self.claims.lost(&key)) {
+                changed.insert(key);
+            }
+        }
         let mut patch = Patch::default();
+        self.mark(&mut patch);
+        self.see(&mut patch);
+        for key in &changed {
+            let service = projection.services.get(key);
+            let made = service.map(|s| self.common.make(s, self.claims.lost(key), &self.places));
+            let old = self.services.get(key);
+            patch.replace(key, old, made.as_ref());
+            let found = |made: Option<&Made>| made.map_or_else(Vec::new, |m| m.findings.clone());
+            self.findings.replace(&found(old), &found(made.as_ref()));
+            match made {
+                Some(made) => self.services.insert(key.clone(), made),
+                None => self.services.remove(key),
+            };
+        }
+        patch
+    }
+
+    /// Gives the clusters a form for node proxies, once there are any, and from then on for good: the
+    /// first node proxy is rarely the last.
+    fn mark(&mut self, patch: &mut Patch) {
         if self.common.marks.is_none() && !self.proxies.of_nodes.callers.is_empty() {
-            // From here on for good: the first node proxy is rarely the last.
             let marks = self.common.marks.insert(Marks::new());
             for made in self.services.values_mut() {
                 made.mark(marks);
                 patch.mark(made);
             }
         }
-        for key in &changed {
-            let lost: Lost = lost.remove(key).unwrap_or_default();
-            let service = projection.services.get(key);
-            let made = service.map(|s| self.common.make(s, lost, &self.proxies.places));
-            patch.replace(key, self.services.get(key), made.as_ref());
-            match made {
-                Some(made) => self.services.insert(key.clone(), made),
-                None => self.services.remove(key),
-            };
+    }
+
+    /// Makes the load assignments anew that look otherwise from where the proxies are now.
+    fn see(&mut self, patch: &mut Patch) {
+        if Arc::ptr_eq(&self.places, &self.proxies.places) {
+            return;
         }
+        let before = std::mem::replace(&mut self.places, self.proxies.places.clone());
         for made in self.services.values_mut() {
-            if !Arc::ptr_eq(&made.places, &self.proxies.places)
-                && made.see_from(&self.proxies.places)
-            {
+            if !before.same_for(&self.places, made.source.scope) {
+                made.see_from(&self.places);
                 patch.see(made);
             }
         }
-        patch
     }
 
     /// The keys of the services that are new, gone, or not what they were.
-    fn changed(&self, now: &BTreeMap<ServiceKey, Arc<MeshService>>) -> BTreeSet<ServiceKey> {
-        let differs = |key: &ServiceKey, service: &Arc<MeshService>| {
-            let old = self.services.get(key).map(|made| &made.source);
-            !old.is_some_and(|old| Arc::ptr_eq(old, service) || old == service)
+    fn changed(&self, now: &OrdMap<ServiceKey, Arc<MeshService>>) -> BTreeSet<ServiceKey> {
+        let key = |item| match item {
+            DiffItem::Add(key, _) | DiffItem::Remove(key, _) => ServiceKey::clone(key),
+            DiffItem::Update { new: (key, _), .. } => key.clone(),
         };
-        let new = now.iter().filter(|(key, service)| differs(key, service)).map(|(key, _)| key);
-        let gone = self.services.keys().filter(|key| !now.contains_key(*key));
-        new.chain(gone).cloned().collect()
+        self.sources.diff(now).map(key).collect()
     }
 }

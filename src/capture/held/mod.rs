@@ -7,12 +7,15 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use imbl::OrdMap;
+use imbl::ordmap::DiffItem;
+
 use crate::model::{
     Finding, MeshService, ObjectRef, Projection, Reason, ServiceKey, Severity, quoted,
 };
 
 /// Services by key, as in a projection.
-pub type Services = BTreeMap<ServiceKey, Arc<MeshService>>;
+pub type Services = OrdMap<ServiceKey, Arc<MeshService>>;
 
 /// What was refused of which Services, and what is served instead.
 #[derive(Debug, Default)]
@@ -110,16 +113,11 @@ impl Held {
 
     /// The keys under which what was tried is not what is served to all.
     fn changed(&self, tried: &Services) -> Vec<ServiceKey> {
-        let differs = |key: &ServiceKey| match (tried.get(key), self.accepted.services.get(key)) {
-            (Some(a), Some(b)) => !Arc::ptr_eq(a, b) && a != b,
-            (None, None) => false,
-            _ => true,
+        let key = |item| match item {
+            DiffItem::Add(key, _) | DiffItem::Remove(key, _) => ServiceKey::clone(key),
+            DiffItem::Update { new: (key, _), .. } => key.clone(),
         };
-        let mut keys: Vec<_> = tried.keys().chain(self.accepted.services.keys()).cloned().collect();
-        keys.sort();
-        keys.dedup();
-        keys.retain(differs);
-        keys
+        self.accepted.services.diff(tried).map(key).collect()
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::world::{
     HTTP, TCP, endpoint, everything, place, pod, port, projection, service, settings,
 };
-use crate::model::{Health, MeshService, Place, Projection};
+use crate::model::{Health, MeshService, Place, Projection, ServiceKey};
 use crate::translate::{CaptureMode, DnsFilter, Settings, Translator};
 
 fn mesh(services: usize) -> Projection {
@@ -32,7 +32,7 @@ fn mesh(services: usize) -> Projection {
 /// Changes one service of a projection, as the index does: the others stay the same allocations.
 fn with(projection: &Projection, key: &str, change: impl FnOnce(&mut MeshService)) -> Projection {
     let mut next = projection.clone();
-    let service = next.services.get_mut(&key.parse().unwrap()).unwrap();
+    let service = next.services.get_mut(&key.parse::<ServiceKey>().unwrap()).unwrap();
     change(Arc::make_mut(service));
     next
 }
@@ -67,7 +67,7 @@ fn an_endpoint_touches_its_assignment_alone() {
 fn an_http_service_comes_without_touching_a_listener() {
     let after = mesh(50);
     let mut before = after.clone();
-    before.services.remove(&"ns1/s1".parse().unwrap());
+    before.services.remove(&ServiceKey::new("ns1", "s1"));
     let mut expected = names(&["http:s1.ns1.aether.internal", "ns1/s1:80"]);
     expected.extend((0..20).map(|n| format!("cap_http.ns{n}/s1.ns1")));
     assert_eq!(touched(&before, &after), expected);

@@ -233,7 +233,8 @@ fn two_pods_with_one_uid_cost_the_second_its_listener() {
     let translated = Translator::new(settings(ALL)).translate(&mesh);
     let seen = view(&translated.snapshot, "node/n1", "delta");
     assert_eq!(names(&seen, Kind::Listener), ["capture_pay_till", "capture_shop_web"]);
-    let [finding] = translated.findings.as_slice() else { panic!("{:?}", translated.findings) };
+    let all: Vec<_> = translated.findings.iter().collect();
+    let [finding] = all.as_slice() else { panic!("{all:?}") };
     let text = finding.to_string();
     assert!(&*finding.object.name == "zwin" && finding.field == "metadata.uid", "{finding:?}");
     for word in ["\"u1\"", "shop/web"] {

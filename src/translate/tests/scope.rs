@@ -9,7 +9,7 @@ use envoy_types::pb::envoy::config::listener::v3::Listener;
 use super::world::{
     HTTP, TCP, decoded, hosts, listing, pod, projection, seen, service, settings, view,
 };
-use crate::model::{MeshService, Place, Projection};
+use crate::model::{MeshService, Place, Projection, ServiceKey};
 use crate::translate::{CaptureMode, DnsFilter, Settings, Translator};
 use crate::xds::{Kind, Snapshot};
 
@@ -144,7 +144,7 @@ fn a_scope_holds_the_very_bytes_of_the_whole_mesh() {
 
 fn without(projection: &Projection, key: &str) -> Projection {
     let mut next = projection.clone();
-    next.services.remove(&key.parse().unwrap());
+    next.services.remove(&key.parse::<ServiceKey>().unwrap());
     next
 }
 
@@ -221,7 +221,7 @@ fn a_thousand_pods_with_ten_lists_cost_little_more_than_without() {
         let snapshot = translator.translate(&all).snapshot;
         let whole = start.elapsed();
         let mut next = all.clone();
-        let service = next.services.get_mut(&"ns1/s1".parse().unwrap()).unwrap();
+        let service = next.services.get_mut(&ServiceKey::new("ns1", "s1")).unwrap();
         Arc::make_mut(service).ports[0].endpoints.clear();
         let start = Instant::now();
         translator.translate(&next);

@@ -17,7 +17,7 @@ use prost::Message;
 use super::client::Client;
 use super::property::{lists, modes, services};
 use super::world::{decoded, pod, projection, settings, view};
-use crate::model::{Locality, Place, Projection, ServiceKey, Upstreams};
+use crate::model::{Locality, Place, PodKey, Projection, ServiceKey, Upstreams};
 use crate::translate::{DnsFilter, Settings, Translator};
 use crate::xds::{Kind, Protocol, Snapshot, View};
 
@@ -95,7 +95,7 @@ fn bodies(view: &View, kind: Kind, listed: &Upstreams) -> BTreeMap<Arc<str>, Byt
 /// Holds the view of a pod against that of its twin.
 fn compare(projection: &Projection, snapshot: &Arc<Snapshot>, key: &str) {
     let (namespace, name) = key.split_once('/').unwrap();
-    let listed = &projection.pods[&key.parse().unwrap()].upstreams;
+    let listed = &projection.pods[&key.parse::<PodKey>().unwrap()].upstreams;
     let table = match listed {
         Upstreams::All => format!("cap_http.{namespace}"),
         Upstreams::Listed(_) => format!("cap_http.{namespace}.{name}"),
