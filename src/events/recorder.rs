@@ -1,6 +1,7 @@
 //! Writing events.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::OptionFuture;
