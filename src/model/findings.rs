@@ -34,8 +34,12 @@ impl Findings {
         if old == new {
             return;
         }
-        old.iter().for_each(|finding| self.drop_one(finding));
-        new.iter().cloned().for_each(|finding| self.add(Arc::new(finding)));
+        for finding in old {
+            self.drop_one(finding);
+        }
+        for finding in new {
+            self.add(Arc::new(finding.clone()));
+        }
     }
 
     /// Puts all of what somebody finds now in the place of all that they found before.
