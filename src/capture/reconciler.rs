@@ -54,7 +54,7 @@ pub struct Reconciler {
     projection: Option<Arc<Projection>>,
     of_source: Vec<Finding>,
     told: Told,
-    findings: Findings,
+    pub(super) findings: Findings,
 }
 
 impl Reconciler {
