@@ -30,10 +30,10 @@ pub struct Outcome {
 /// What each part found wrong in the last round.
 #[derive(Debug, Clone, Default)]
 struct Told {
-    of_source: Vec<Finding>,
-    of_index: Findings,
-    of_translation: Findings,
-    of_held: Vec<Finding>,
+    source: Vec<Finding>,
+    index: Findings,
+    translation: Findings,
+    held: Vec<Finding>,
 }
 
 /// The reconciler's state: the index, the last projection and what is wrong with it.
@@ -130,14 +130,14 @@ impl Reconciler {
                     && old.pins == projection.pins
             });
         let mut told = Told {
-            of_source: self.of_source.clone(),
-            of_index: projection.findings.clone(),
-            of_translation: self.told.of_translation.clone(),
-            of_held: self.held.findings().cloned().collect(),
+            source: self.of_source.clone(),
+            index: projection.findings.clone(),
+            translation: self.told.translation.clone(),
+            held: self.held.findings().cloned().collect(),
         };
         let snapshot = (!same).then(|| {
             let translated = self.translator.translate(&projection);
-            told.of_translation = translated.findings;
+            told.translation = translated.findings;
             if !self.tried {
                 return translated.snapshot;
             }
@@ -145,10 +145,10 @@ impl Reconciler {
             Arc::new(Snapshot { origin: Some(projection.clone()), heard: self.heard, ..snapshot })
         });
         let before = self.findings.clone();
-        self.findings.replace(&self.told.of_source, &told.of_source);
-        self.findings.follow(&self.told.of_index, &told.of_index);
-        self.findings.follow(&self.told.of_translation, &told.of_translation);
-        self.findings.replace(&self.told.of_held, &told.of_held);
+        self.findings.replace(&self.told.source, &told.source);
+        self.findings.follow(&self.told.index, &told.index);
+        self.findings.follow(&self.told.translation, &told.translation);
+        self.findings.replace(&self.told.held, &told.held);
         self.told = told;
         let (appeared, vanished) = before.changes(&self.findings);
         let news = !(appeared.is_empty() && vanished.is_empty());

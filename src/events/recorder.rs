@@ -99,7 +99,7 @@ impl Recorder {
         let findings =
             self.findings.iter_mut().map(|findings| findings.borrow_and_update().clone());
         let findings: Vec<_> = findings.collect();
-        findings.iter().flat_map(|findings| findings.iter()).filter_map(Message::of).collect()
+        findings.iter().flat_map(Findings::iter).filter_map(Message::of).collect()
     }
 
     /// Waits for something to tell, or for a time; whether there will be more.

@@ -34,8 +34,10 @@ impl Findings {
         if old == new {
             return;
         }
-        old.iter().for_each(|finding| self.drop_one(finding));
-        new.iter().cloned().for_each(|finding| self.add(Arc::new(finding)));
+        for finding in old {
+            self.drop_one(finding);
+        }
+        self.extend(new.iter().cloned());
     }
 
     /// Puts all of what somebody finds now in the place of all that they found before.
@@ -77,10 +79,18 @@ impl Findings {
     }
 }
 
+impl Extend<Finding> for Findings {
+    fn extend<I: IntoIterator<Item = Finding>>(&mut self, more: I) {
+        for finding in more {
+            self.add(Arc::new(finding));
+        }
+    }
+}
+
 impl FromIterator<Finding> for Findings {
     fn from_iter<I: IntoIterator<Item = Finding>>(all: I) -> Self {
         let mut findings = Self::default();
-        all.into_iter().for_each(|finding| findings.add(Arc::new(finding)));
+        findings.extend(all);
         findings
     }
 }

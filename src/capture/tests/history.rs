@@ -18,8 +18,11 @@ use crate::xds::{Kind, Snapshot, View};
 const KINDS: [Kind; 5] =
     [Kind::Cluster, Kind::Endpoints, Kind::Listener, Kind::Routes, Kind::VirtualHost];
 
+/// A node, a protocol, and the kind and name of a resource.
+type Of = (Arc<str>, &'static str, Kind, Arc<str>);
+
 /// All that every proxy gets, on both protocols.
-fn served(snapshot: &Arc<Snapshot>) -> BTreeMap<(Arc<str>, &'static str, Kind, Arc<str>), Bytes> {
+fn served(snapshot: &Arc<Snapshot>) -> BTreeMap<Of, Bytes> {
     let mut served = BTreeMap::new();
     for (node, protocol) in snapshot.nodes.keys().flat_map(|node| [(node, "delta"), (node, "sotw")])
     {
