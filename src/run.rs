@@ -101,11 +101,11 @@ pub async fn serve(options: Options) -> Result<()> {
     let pages = explain.page(seeing::pages(server.clients(), store.subscribe()));
     let mut noted = explain.on_round();
     let mut publish = announced(store, part, serving.clone());
-    let each_round = move |outcome: Outcome| {
+    let each_round = move |outcome: &Outcome| {
         if let Some(on_round) = &mut on_round {
-            on_round(&outcome);
+            on_round(outcome);
         }
-        noted(&outcome);
+        noted(outcome);
         publish(outcome);
     };
     let pinned = pins.as_ref().map(|following| following.pins.clone());
@@ -148,10 +148,10 @@ pub async fn serve(options: Options) -> Result<()> {
 }
 
 /// Publishes snapshots, and says of the first that there is one.
-fn announced(store: Store, part: Part, serving: Serving) -> impl FnMut(Outcome) + Send + 'static {
+fn announced(store: Store, part: Part, serving: Serving) -> impl FnMut(&Outcome) + Send + 'static {
     let mut first = true;
     move |outcome| {
-        let Some(snapshot) = outcome.snapshot else { return };
+        let Some(snapshot) = outcome.snapshot.clone() else { return };
         let proxies = snapshot.nodes.len();
         store.publish_since(snapshot, outcome.since.unwrap_or_else(Instant::now));
         if std::mem::take(&mut first) {
