@@ -110,12 +110,12 @@ pub async fn serve(options: Options) -> Result<()> {
     let mut noted = explain.on_round();
     let mut publish = announced(store, part.clone(), serving.clone());
     let (alive, reconciling) = Feeding::reconciler();
-    let each_round = move |outcome: Outcome| {
+    let each_round = move |outcome: &Outcome| {
         let _held = &alive;
         if let Some(on_round) = &mut on_round {
-            on_round(&outcome);
+            on_round(outcome);
         }
-        noted(&outcome);
+        noted(outcome);
         publish(outcome);
     };
     let pinned = pins.as_ref().map(|following| following.pins.clone());
@@ -161,10 +161,10 @@ pub async fn serve(options: Options) -> Result<()> {
 }
 
 /// Publishes snapshots, and says of the first that there is one.
-fn announced(store: Store, part: Part, serving: Serving) -> impl FnMut(Outcome) + Send + 'static {
+fn announced(store: Store, part: Part, serving: Serving) -> impl FnMut(&Outcome) + Send + 'static {
     let mut first = true;
     move |outcome| {
-        let Some(snapshot) = outcome.snapshot else { return };
+        let Some(snapshot) = outcome.snapshot.clone() else { return };
         let proxies = snapshot.nodes.len();
         store.publish_since(snapshot, outcome.since.unwrap_or_else(Instant::now));
         if std::mem::take(&mut first) {

@@ -9,36 +9,57 @@ pub enum What {
     /// One endpoint gets another address.
     Endpoint,
     /// An HTTP Service is added, with its endpoints.
-    Service,
+    Http,
+    /// A TCP Service is added, with its endpoints.
+    Tcp,
+    /// A Service is removed, with its endpoints.
+    Removed,
+    /// A pod comes.
+    Pod,
 }
 
 impl What {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Endpoint, Self::Http, Self::Tcp, Self::Removed, Self::Pod];
+
+    /// Whether a stream is sent something: of what goes it is told no more than the name, and other pods
+    /// are none of its business.
+    pub fn is_sent(self) -> bool {
+        !matches!(self, Self::Removed | Self::Pod)
+    }
+
     /// In words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Endpoint => "an endpoint moves",
-            Self::Service => "a service is added",
+            Self::Http => "an HTTP service comes",
+            Self::Tcp => "a TCP service comes",
+            Self::Removed => "a service goes",
+            Self::Pod => "a pod comes",
         }
     }
 }
 
-/// Some services of 5 endpoints each in 100 namespaces, every fifth TCP; a hundred nodes in three zones; and a pod.
+/// Some services of 5 endpoints each in 100 namespaces, every fifth TCP; a hundred nodes in three zones; and a pod, or
+/// as many as services.
 #[derive(Debug)]
 pub struct Mesh {
     services: usize,
+    pods: usize,
     changes: usize,
 }
 
 impl Mesh {
-    /// A mesh of this many services.
-    pub fn new(services: usize) -> Self {
-        Self { services, changes: 0 }
+    /// A mesh of this many services, for one kind of change.
+    pub fn new(services: usize, what: What) -> Self {
+        let pods = if what == What::Pod { services } else { 1 };
+        Self { services, pods, changes: 0 }
     }
 
     /// All objects.
     pub fn all(&self) -> Vec<Change> {
         let mut all: Vec<Change> = (0..100).map(node).collect();
-        all.push(pod());
+        all.extend((0..self.pods).map(pod));
         for n in 0..self.services {
             all.extend([service(n), slice(n, 0)]);
         }
@@ -51,10 +72,23 @@ impl Mesh {
         match what {
             // Each a service that speaks HTTP, which has one assignment.
             What::Endpoint => vec![slice(self.changes * 5 % self.services, self.changes)],
-            What::Service => {
+            What::Http => {
                 let next = self.services + usize::from(self.services % 5 == 4);
                 self.services = next + 1;
                 vec![service(next), slice(next, 0)]
+            }
+            What::Tcp => {
+                let next = self.services / 5 * 5 + 4;
+                self.services = next + 1;
+                vec![service(next), slice(next, 0)]
+            }
+            What::Removed => {
+                self.services -= 1;
+                [service(self.services), slice(self.services, 0)].map(removed).into()
+            }
+            What::Pod => {
+                self.pods += 1;
+                vec![pod(self.pods - 1)]
             }
         }
     }
@@ -78,13 +112,22 @@ fn node(n: usize) -> Change {
     put(ObjectKind::Node, "", &name, Object::Node(node))
 }
 
-fn pod() -> Change {
+/// The first one is the one whose stream it is.
+fn pod(n: usize) -> Change {
+    let (namespace, name) = (format!("team-{}", n % 100), format!("caller-{n}"));
+    let ip = format!("10.{}.{}.{}", 192 + (n >> 16), n >> 8 & 0xff, n & 0xff);
     let pod = read(json!({
-        "metadata": { "name": "caller", "namespace": "team-0", "labels": { "aether.io/managed": "true" } },
-        "spec": { "nodeName": "node-0", "containers": [] },
-        "status": { "phase": "Running", "podIP": "10.192.0.1", "podIPs": [{ "ip": "10.192.0.1" }] }
+        "metadata": { "name": name, "namespace": namespace, "labels": { "aether.io/managed": "true" } },
+        "spec": { "nodeName": format!("node-{}", n % 100), "containers": [] },
+        "status": { "phase": "Running", "podIP": ip, "podIPs": [{ "ip": ip }] }
     }));
-    put(ObjectKind::Pod, "team-0", "caller", Object::Pod(pod))
+    put(ObjectKind::Pod, &namespace, &name, Object::Pod(pod))
+}
+
+fn removed(change: Change) -> Change {
+    match change {
+        Change::Put { id, .. } | Change::Remove(id) => Change::Remove(id),
+    }
 }
 
 fn names(n: usize) -> (String, String) {

@@ -36,7 +36,7 @@ impl Stream {
     /// Asks for these names, and accepts all that comes. The names of what came.
     fn asks(&mut self, kind: Kind, names: &[&str]) -> Vec<String> {
         let wants = changes(names.iter().collect());
-        let node = Some("pod/team-0/caller".to_owned());
+        let node = Some("pod/team-0/caller-0".to_owned());
         let type_url = kind.type_url().to_owned();
         self.session
             .request(Request { node, type_url, wants, ..Request::default() }, self.now)

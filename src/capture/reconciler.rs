@@ -52,9 +52,9 @@ pub struct Reconciler {
     /// went no further.
     again: bool,
     projection: Option<Arc<Projection>>,
-    source: Vec<Finding>,
+    of_source: Vec<Finding>,
     told: Told,
-    findings: Findings,
+    pub(super) findings: Findings,
 }
 
 impl Reconciler {
@@ -70,7 +70,7 @@ impl Reconciler {
             again: false,
             held: Held::default(),
             projection: None,
-            source: Vec::new(),
+            of_source: Vec::new(),
             told: Told::default(),
             findings: Findings::default(),
         }
@@ -81,7 +81,7 @@ impl Reconciler {
         for change in update.changes {
             self.index.apply(change);
         }
-        self.source = update.findings;
+        self.of_source = update.findings;
     }
 
     /// Takes the network namespaces that are pinned now; `None` where nothing is known of any.
@@ -130,7 +130,7 @@ impl Reconciler {
                     && old.pins == projection.pins
             });
         let mut told = Told {
-            source: self.source.clone(),
+            source: self.of_source.clone(),
             index: projection.findings.clone(),
             translation: self.told.translation.clone(),
             held: self.held.findings().cloned().collect(),

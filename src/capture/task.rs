@@ -46,7 +46,7 @@ pub fn spawn(
     inbox: Inbox,
     metrics: Metrics,
     names: Option<Names>,
-    publish: impl FnMut(Outcome) + Send + 'static,
+    publish: impl FnMut(&Outcome) + Send + 'static,
 ) -> std::io::Result<JoinHandle<()>> {
     let thread = std::thread::Builder::new().name("reconciler".into());
     thread.spawn(move || run(reconciler, inbox, &metrics, names, publish))
@@ -60,7 +60,7 @@ fn run(
     mut inbox: Inbox,
     metrics: &Metrics,
     mut names: Option<Names>,
-    mut publish: impl FnMut(Outcome),
+    mut publish: impl FnMut(&Outcome),
 ) {
     let (mut well, mut begun) = (true, false);
     reconciler.tried(inbox.fates.is_some());
@@ -113,20 +113,20 @@ fn run(
             continue;
         };
         outcome.since = Some(started);
-        tell(&outcome);
         metrics.round(&outcome, started.elapsed());
         if let Some(snapshot) = &outcome.snapshot {
             let took = started.elapsed();
             debug!(generation = snapshot.generation, ?took, "a new snapshot");
             metrics.published(snapshot, reconciler.projection());
         }
-        let changed = outcome.snapshot.is_some();
-        publish(outcome);
+        publish(&outcome);
         if let (true, Some(names), Some(projection)) =
-            (changed, &mut names, reconciler.projection())
+            (outcome.snapshot.is_some(), &mut names, reconciler.projection())
         {
             names.projected(projection);
         }
+        // Last, since nobody who is served need wait for the log.
+        tell(&outcome);
     }
 }
 

@@ -1,6 +1,8 @@
 //! The reconciler, from updates to snapshots.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod history;
+
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
@@ -124,8 +126,8 @@ fn updates_that_queued_make_one_snapshot_and_the_thread_ends_with_its_source() {
     }
     drop(sender);
     let sink = published.clone();
-    let publish = move |outcome: Outcome| {
-        sink.lock().unwrap().extend(outcome.snapshot);
+    let publish = move |outcome: &Outcome| {
+        sink.lock().unwrap().extend(outcome.snapshot.clone());
     };
     let metrics = Metrics::default();
     let thread = spawn(
@@ -169,7 +171,7 @@ fn pins_are_served_at_once_and_never_before_the_first_objects() {
     let (sender, receiver) = tokio::sync::mpsc::channel(8);
     let (change, pinned) = tokio::sync::watch::channel(None);
     let (publish, published) = std::sync::mpsc::channel();
-    let publish = move |outcome: Outcome| publish.send(outcome.snapshot).unwrap();
+    let publish = move |outcome: &Outcome| publish.send(outcome.snapshot.clone()).unwrap();
     let metrics = Metrics::default();
     let inbox = Inbox { updates: receiver, fates: None, pins: Some(pinned), questions: None };
     let thread = spawn(reconciler(), inbox, metrics, None, publish).unwrap();
@@ -202,7 +204,7 @@ fn the_stamp_of_the_names_stays_while_the_reconciler_is_wedged() {
     // The second snapshot wedges the thread, until the test lets it go.
     let (wedged, go) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
     let (is_wedged, may_go, mut count) = (wedged.clone(), go.clone(), 0);
-    let publish = move |_| {
+    let publish = move |_: &Outcome| {
         count += 1;
         if count == 2 {
             is_wedged.wait();

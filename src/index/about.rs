@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::ops::Bound::{Included, Unbounded};
 use std::sync::Arc;
 
 use imbl::OrdMap;
@@ -52,7 +53,9 @@ impl Index {
         let namespace = &service.namespace;
         let name = (namespace.clone(), service.name.clone());
         let mut behind = BTreeMap::new();
-        for pod in self.pods.values().filter(|pod| pod.object.namespace == *namespace) {
+        let first = Included((namespace.clone(), Arc::from("")));
+        let pods = self.pods.range((first, Unbounded)).map(|(_, pod)| pod);
+        for pod in pods.take_while(|pod| pod.object.namespace == *namespace) {
             for ip in &pod.ips {
                 behind.insert(*ip, Behind { slice: None, pod: Some(pod.object.clone()) });
             }

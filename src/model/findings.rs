@@ -37,9 +37,7 @@ impl Findings {
         for finding in old {
             self.drop_one(finding);
         }
-        for finding in new {
-            self.add(Arc::new(finding.clone()));
-        }
+        self.extend(new.iter().cloned());
     }
 
     /// Puts all of what somebody finds now in the place of all that they found before.
@@ -81,10 +79,18 @@ impl Findings {
     }
 }
 
+impl Extend<Finding> for Findings {
+    fn extend<I: IntoIterator<Item = Finding>>(&mut self, more: I) {
+        for finding in more {
+            self.add(Arc::new(finding));
+        }
+    }
+}
+
 impl FromIterator<Finding> for Findings {
     fn from_iter<I: IntoIterator<Item = Finding>>(all: I) -> Self {
         let mut findings = Self::default();
-        all.into_iter().for_each(|finding| findings.add(Arc::new(finding)));
+        findings.extend(all);
         findings
     }
 }

@@ -1,6 +1,7 @@
 //! What is written to the API server: by the leader, and the events of every replica.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt;
 use tokio::sync::watch;
@@ -24,6 +25,9 @@ use crate::xds::{Kind, Refusal};
 
 use super::kept::Kept;
 use super::webhook;
+
+/// How long the hand-over is waited for; the election itself takes less.
+const HAND_OVER: Duration = Duration::from_secs(1);
 
 /// The parts that write, at work.
 pub(super) struct Writing {
@@ -119,7 +123,8 @@ impl Writing {
 
     /// Waits for the hand-over, which takes less than a second, and ends the rest.
     pub(super) async fn end(self) {
-        let _ = self.election.await;
+        // One that broke may be at rest: it has nothing to hand over.
+        let _ = tokio::time::timeout(HAND_OVER, self.election).await;
         self.others.iter().for_each(JoinHandle::abort);
     }
 }

@@ -15,33 +15,19 @@ use envoy_types::pb::envoy::config::endpoint::v3::{
 
 use super::naming::{self, node_lens, zone_lens};
 use super::proto::{address, encoded, number};
-use crate::model::{
-    Endpoint, Health, Locality, MeshPod, MeshPort, MeshService, Place, TrafficScope,
-};
+use crate::model::{Endpoint, Health, Locality, MeshPort, MeshService, Place, TrafficScope};
 use crate::xds::{Entry, Kind, Lens, Resource};
 
 /// From where the proxies of a projection look.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Places {
     /// The localities of the pods.
-    zones: BTreeSet<Locality>,
+    pub zones: BTreeSet<Locality>,
     /// The nodes of the pods, with their localities.
-    nodes: BTreeMap<Arc<str>, Option<Locality>>,
+    pub nodes: BTreeMap<Arc<str>, Option<Locality>>,
 }
 
 impl Places {
-    /// The places of pods.
-    pub(super) fn of<'a>(pods: impl Iterator<Item = &'a MeshPod>) -> Self {
-        let mut places = Self::default();
-        for Place { node, locality } in pods.map(|pod| &pod.place) {
-            places.zones.extend(locality.clone());
-            if let Some(node) = node {
-                places.nodes.insert(node.clone(), locality.clone());
-            }
-        }
-        places
-    }
-
     /// Whether the assignments of a service look the same from both.
     pub(super) fn same_for(&self, other: &Self, scope: TrafficScope) -> bool {
         match scope {

@@ -9,6 +9,7 @@ use super::part::{Services, within};
 use super::patch::{Change, Patch};
 use super::proxies::{DNS_STEM, Proxies};
 use super::scope::{Caller, Scope};
+use super::service::Made;
 use super::{CaptureMode, Settings, dns};
 use crate::model::{Records, ServiceKey};
 use crate::xds::Stem;
@@ -131,7 +132,7 @@ impl OfPart {
             self.capture = Shared::new(fixed, chains(scope, all));
             self.of_nodes = None;
         }
-        if !changes.is_empty() {
+        if changes.iter().any(|(_, change)| change.names) {
             self.dns = names(settings, scope, all);
         }
     }
@@ -154,10 +155,9 @@ fn chains<'a>(scope: Option<&'a Scope>, all: &'a Services) -> impl Iterator<Item
     within(scope, all).map(|made| &made.chains).filter(|chains| !chains.is_empty())
 }
 
-/// The names of the services that can be served: one wrong name would cost the listener.
+/// The names of the services that can be served.
 fn names(settings: &Settings, scope: Option<&Scope>, all: &Services) -> Option<Stem> {
     let filter = settings.dns.as_ref()?;
-    let sound = within(scope, all).filter(|made| !made.quarantined);
-    let records = Records::of(sound.map(|made| made.source.as_ref()));
+    let records = Records::of(within(scope, all).filter_map(Made::named));
     Some(dns::stem(filter, &settings.names, &records))
 }

@@ -17,6 +17,7 @@ mod http_options;
 mod kept;
 mod listener;
 mod listeners;
+mod members;
 pub mod naming;
 mod node_proxies;
 mod part;

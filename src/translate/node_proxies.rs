@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use imbl::OrdMap;
 
 use super::naming::{NODE_PROXY_LENS, node_id, node_lens, node_proxy_id, zone_lens};
 use super::scope::Caller;
@@ -72,7 +73,7 @@ impl NodeProxies {
     pub(super) fn follow(
         &mut self,
         projection: &Projection,
-        sidecars: &BTreeMap<Arc<str>, Arc<NodeSpec>>,
+        sidecars: &OrdMap<Arc<str>, Arc<NodeSpec>>,
         callers: &BTreeMap<Arc<str>, Caller>,
         form: proxies::Form,
     ) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::scope::Scope;
 use super::service::Made;
-use crate::model::ServiceKey;
+use crate::model::{Records, ServiceKey};
 use crate::xds::Entry;
 
 /// Changes of a table by name; `None` removes.
@@ -24,6 +24,8 @@ pub(super) struct Change {
     pub own_hosts: Changes,
     /// Whether any of its chains changed.
     pub chains: bool,
+    /// Whether its names or their addresses did.
+    pub names: bool,
 }
 
 /// What changed, by service.
@@ -51,6 +53,8 @@ impl Patch {
         }
         let chains = |made: Option<&Made>| made.map(|made| made.chains.clone()).unwrap_or_default();
         change.chains |= chains(old) != chains(new);
+        let names = |made: Option<&Made>| Records::of(made.and_then(Made::named).into_iter());
+        change.names |= names(old) != names(new);
     }
 
     /// Clusters that have a form for node proxies from now on.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use envoy_types::pb::envoy::config::core::v3::socket_address::Protocol;
 use imbl::OrdMap;
+use imbl::ordmap::DiffItem;
 
-use super::endpoints::Places;
+use super::members::{Lookouts, Uses};
 use super::naming::{
     self, CAPTURE_PORT, DNS_PORT, capture_listener, dns_listener, node_lens, zone_lens,
 };
@@ -32,19 +33,22 @@ pub(super) struct Form {
 #[derive(Debug, Default)]
 pub(super) struct Proxies {
     pods: OrdMap<PodKey, Arc<MeshPod>>,
-    sidecars: BTreeMap<Arc<str>, Arc<NodeSpec>>,
     /// The proxies of nodes.
     pub of_nodes: NodeProxies,
-    /// What is served to each, sidecars and node proxies.
-    pub nodes: Arc<BTreeMap<Arc<str>, Arc<NodeSpec>>>,
+    /// What is served to each by its id, sidecars and node proxies.
+    pub nodes: OrdMap<Arc<str>, Arc<NodeSpec>>,
     /// What tells their configurations apart, by the key of their group.
     pub callers: BTreeMap<Arc<str>, Caller>,
+    /// How many pods there are of each group.
+    members: Uses<Arc<str>>,
     /// The scopes that any of them has.
     pub scopes: Scopes,
+    /// How many groups there are of each scope.
+    scoped: Uses<Arc<str>>,
     /// From where they look.
-    pub places: Arc<Places>,
-    /// What is wrong with pods.
-    pub findings: Vec<Finding>,
+    pub lookouts: Lookouts,
+    /// What is wrong with pods that have no proxy for it.
+    pub unsound: BTreeMap<PodKey, Finding>,
 }
 
 impl Proxies {
@@ -55,65 +59,79 @@ impl Proxies {
         if same && self.of_nodes.saw(projection) {
             return false;
         }
-        if !same {
-            self.follow_pods(pods, form);
+        let last = std::mem::replace(&mut self.pods, pods.clone());
+        for item in last.diff(pods) {
+            match item {
+                DiffItem::Add(_, pod) => self.change(None, Some(pod), form),
+                DiffItem::Update { old, new } => self.change(Some(old.1), Some(new.1), form),
+                DiffItem::Remove(_, pod) => self.change(Some(pod), None, form),
+            }
         }
-        let nodes_mattered = !self.of_nodes.specs.is_empty();
-        self.of_nodes.follow(projection, &self.sidecars, &self.callers, form);
-        if same && !nodes_mattered && self.of_nodes.specs.is_empty() {
+        let old = self.of_nodes.specs.clone();
+        self.of_nodes.follow(projection, &self.nodes, &self.callers, form);
+        let specs = &self.of_nodes.specs;
+        if same && old.is_empty() && specs.is_empty() {
             return false;
         }
-        let all = self.sidecars.iter().chain(&self.of_nodes.specs);
-        self.nodes = Arc::new(all.map(|(id, spec)| (id.clone(), spec.clone())).collect());
+        for gone in old.keys().filter(|id| !specs.contains_key(*id)) {
+            self.nodes.remove(gone);
+        }
+        let kept = |id: &Arc<str>, spec| old.get(id).is_some_and(|old| Arc::ptr_eq(old, spec));
+        let others = specs.iter().filter(|(id, spec)| !kept(id, spec));
+        self.nodes.extend(others.map(|(id, spec)| (id.clone(), spec.clone())));
         true
     }
 
-    fn follow_pods(&mut self, pods: &OrdMap<PodKey, Arc<MeshPod>>, form: Form) {
-        let (mut sidecars, mut callers) = (BTreeMap::new(), BTreeMap::new());
-        let mut scopes = Scopes::new();
-        self.findings.clear();
-        for (key, pod) in pods {
+    /// A pod in the place of what it was before; either may be missing.
+    fn change(&mut self, old: Option<&Arc<MeshPod>>, new: Option<&Arc<MeshPod>>, form: Form) {
+        let id = |pod: &Arc<MeshPod>| Arc::from(naming::node_id(&pod.key));
+        let before = old.and_then(|pod| self.nodes.remove::<Arc<str>>(&id(pod)));
+        if let Some(pod) = old {
+            self.unsound.remove(&pod.key);
+        }
+        // First the new one: what both share stays.
+        if let Some(pod) = new {
+            self.lookouts.come(pod);
             if let Some(finding) = checks::pod(pod) {
-                self.findings.push(finding);
-                continue;
+                self.unsound.insert(pod.key.clone(), finding);
+            } else {
+                let spec = self.join(pod, form);
+                self.nodes.insert(id(pod), Arc::new(spec));
             }
-            let id: Arc<str> = naming::node_id(key).into();
-            let kept = self.pods.get(key).filter(|old| *old == pod);
-            let kept = kept.and_then(|_| self.sidecars.get(&id));
-            let kept = kept.and_then(|spec| self.keep(spec, &mut callers, &mut scopes));
-            let spec = kept.unwrap_or_else(|| {
-                let (group, caller) = Caller::of(pod, &self.scopes, &mut scopes);
-                let spec = sidecar(pod, &group, &caller, form);
-                callers.entry(group).or_insert(caller);
-                Arc::new(spec)
-            });
-            sidecars.insert(id, spec);
         }
-        let places = Places::of(pods.values().map(Arc::as_ref));
-        if *self.places != places {
-            self.places = Arc::new(places);
+        if let Some(pod) = old {
+            self.lookouts.go(pod, new.map(Arc::as_ref));
         }
-        self.pods.clone_from(pods);
-        self.sidecars = sidecars;
-        self.callers = callers;
-        self.scopes = scopes;
+        if let Some(spec) = before {
+            self.leave(&spec.group);
+        }
     }
 
-    /// Keeps the proxy of a pod that is as it was, with what it is part of.
-    fn keep(
-        &self,
-        node: &Arc<NodeSpec>,
-        callers: &mut BTreeMap<Arc<str>, Caller>,
-        scopes: &mut Scopes,
-    ) -> Option<Arc<NodeSpec>> {
-        if !callers.contains_key(&node.group) {
-            let caller = self.callers.get(&node.group)?.clone();
-            if let Some(scope) = &caller.scope {
-                scopes.insert(scope.words.clone(), scope.clone());
+    /// Has a pod in its group. What is served to it.
+    fn join(&mut self, pod: &MeshPod, form: Form) -> NodeSpec {
+        let (group, caller) = Caller::of(pod, &self.scopes);
+        let spec = sidecar(pod, &group, &caller, form);
+        if self.members.begin(group.clone()) {
+            if let Some(scope) = &caller.scope
+                && self.scoped.begin(scope.words.clone())
+            {
+                self.scopes.insert(scope.words.clone(), scope.clone());
             }
-            callers.insert(node.group.clone(), caller);
+            self.callers.insert(group, caller);
         }
-        Some(node.clone())
+        spec
+    }
+
+    /// Has one pod less in a group.
+    fn leave(&mut self, group: &Arc<str>) {
+        if !self.members.end(group) {
+            return;
+        }
+        if let Some(scope) = self.callers.remove(group).and_then(|caller| caller.scope)
+            && self.scoped.end(&scope.words)
+        {
+            self.scopes.remove(&scope.words);
+        }
     }
 }
 

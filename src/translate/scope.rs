@@ -46,24 +46,22 @@ impl Scope {
     }
 
     /// The scope of a list: that of equal lists where there is one already.
-    fn shared(listed: &Arc<BTreeSet<ServiceKey>>, old: &Scopes, new: &mut Scopes) -> Arc<Self> {
+    fn shared(listed: &Arc<BTreeSet<ServiceKey>>, scopes: &Scopes) -> Arc<Self> {
         let words: Vec<String> = listed.iter().map(ToString::to_string).collect();
         let words: Arc<str> = words.join(",").into();
-        let shared = new.get(&words).or_else(|| old.get(&words)).cloned();
-        let scope = shared.unwrap_or_else(|| Arc::new(Self::new(listed, words)));
-        new.insert(scope.words.clone(), scope.clone());
-        scope
+        let shared = scopes.get(&words).cloned();
+        shared.unwrap_or_else(|| Arc::new(Self::new(listed, words)))
     }
 }
 
 impl Caller {
     /// The caller that a pod is part of, and the key of its group.
-    pub(super) fn of(pod: &MeshPod, old: &Scopes, new: &mut Scopes) -> (Arc<str>, Self) {
+    pub(super) fn of(pod: &MeshPod, scopes: &Scopes) -> (Arc<str>, Self) {
         let namespace = &pod.key.namespace;
         let (group, routes, scope) = match &pod.upstreams {
             Upstreams::All => (namespace.clone(), naming::routes_of(namespace), None),
             Upstreams::Listed(listed) => {
-                let scope = Scope::shared(listed, old, new);
+                let scope = Scope::shared(listed, scopes);
                 (group_of(pod, &scope), naming::routes_of_pod(&pod.key), Some(scope))
             }
         };

@@ -151,6 +151,11 @@ fn entries(clusters: &[Resource], marks: Option<&Marks>) -> Vec<(Arc<str>, Entry
 }
 
 impl Made {
+    /// The service as far as it may have names: one wrong name would cost a whole listener.
+    pub(super) fn named(&self) -> Option<&MeshService> {
+        (!self.quarantined).then_some(&*self.source)
+    }
+
     /// Has a form of each cluster for node proxies from now on.
     pub(super) fn mark(&mut self, marks: &Marks) {
         self.cluster_entries = entries(&self.clusters, Some(marks));

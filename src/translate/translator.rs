@@ -16,7 +16,7 @@ use super::proxies::{Form, Proxies};
 use super::service::{self, Common, Made};
 use super::tables::Tables;
 use super::{Settings, routes};
-use crate::model::{Finding, Findings, MeshService, Projection, ServiceKey};
+use crate::model::{Finding, Findings, MeshService, Projection, ServiceKey, TrafficScope};
 use crate::xds::{Group, Snapshot};
 
 /// What a projection becomes.
@@ -83,7 +83,7 @@ impl Translator {
         let settings = &self.common.settings;
         let stems_changed = self.listeners.follow(settings, &patch, proxies, services);
         if proxies_changed {
-            let of_pods = self.proxies.findings.iter();
+            let of_pods = self.proxies.unsound.values();
             let found = of_pods.chain(&self.proxies.of_nodes.findings).cloned().collect();
             let old = std::mem::replace(&mut self.of_proxies, found);
             self.findings.replace(&old, &self.of_proxies);
@@ -158,12 +158,19 @@ impl Translator {
 
     /// Makes the load assignments anew that look otherwise from where the proxies are now.
     fn see(&mut self, patch: &mut Patch) {
-        if Arc::ptr_eq(&self.places, &self.proxies.places) {
+        let now = &self.proxies.lookouts.places;
+        if Arc::ptr_eq(&self.places, now) {
             return;
         }
-        let before = std::mem::replace(&mut self.places, self.proxies.places.clone());
+        let before = std::mem::replace(&mut self.places, now.clone());
+        let same = |scope: &TrafficScope| before.same_for(&self.places, *scope);
+        let scopes = [TrafficScope::Cluster, TrafficScope::PreferNode, TrafficScope::Node];
+        let others: Vec<_> = scopes.into_iter().filter(|scope| !same(scope)).collect();
+        if others.is_empty() {
+            return;
+        }
         for made in self.services.values_mut() {
-            if !before.same_for(&self.places, made.source.scope) {
+            if others.contains(&made.source.scope) {
                 made.see_from(&self.places);
                 patch.see(made);
             }

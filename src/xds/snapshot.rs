@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use imbl::OrdMap;
 
 use super::listing::Listings;
 use super::{Kind, Layer, Lens, Stem};
@@ -89,7 +90,7 @@ pub struct Snapshot {
     /// How many refusals by canaries its writer had heard of when it was made.
     pub heard: u64,
     /// Node by id.
-    pub nodes: Arc<BTreeMap<Arc<str>, Arc<NodeSpec>>>,
+    pub nodes: OrdMap<Arc<str>, Arc<NodeSpec>>,
     /// Group by key.
     pub groups: BTreeMap<Arc<str>, Arc<Group>>,
     /// Stem by key.

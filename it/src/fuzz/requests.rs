@@ -139,7 +139,7 @@ fn snapshot() -> Arc<Snapshot> {
     };
     Arc::new(Snapshot {
         generation: 1,
-        nodes: Arc::new(BTreeMap::from([(NODE.into(), Arc::new(spec))])),
+        nodes: std::iter::once((Arc::<str>::from(NODE), Arc::new(spec))).collect(),
         groups: BTreeMap::from([("all".into(), Arc::new(Group::new(layers.collect())))]),
         stems: BTreeMap::new(),
         heard: 0,

@@ -56,9 +56,9 @@ async fn generator(kubeconfig: std::path::PathBuf) -> Result<Writes> {
         Inbox { updates: queued, fates: None, pins: None, questions: None },
         capture::Metrics::default(),
         None,
-        move |outcome: Outcome| {
-            if let Some(new) = outcome.registry {
-                registry.send_replace(Some(new));
+        move |outcome: &Outcome| {
+            if let Some(new) = &outcome.registry {
+                registry.send_replace(Some(new.clone()));
             }
         },
     )?;

@@ -14,13 +14,15 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use imbl::OrdMap;
+use imbl::ordmap::DiffItem;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
-use crate::model::{Projection, Records};
+use crate::model::{MeshService, Projection, Records, ServiceKey};
 pub use file::{SnapshotFile, StoreError};
 
 /// The first pause after a failed write; it doubles with each further one.
@@ -33,8 +35,11 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 pub struct Names {
     desk: Arc<Desk>,
     beats: mpsc::Receiver<()>,
-    records: Option<Arc<Records>>,
+    services: Option<Services>,
 }
+
+/// The services of a projection, of which the writer makes the records: it has time for them all.
+type Services = OrdMap<ServiceKey, Arc<MeshService>>;
 
 /// What lies between the two threads.
 #[derive(Debug, Default)]
@@ -45,9 +50,9 @@ struct Desk {
 
 #[derive(Debug, Default)]
 struct Tray {
-    /// The newest records, with the time at which they were vouched for; older ones are not
+    /// The newest services, with the time at which they were vouched for; older ones are not
     /// written any more.
-    vouched: Option<(Arc<Records>, SystemTime)>,
+    vouched: Option<(Services, SystemTime)>,
     closed: bool,
 }
 
@@ -88,7 +93,7 @@ impl Names {
         let (taken, file) = (desk.clone(), SnapshotFile::new(path));
         let thread = std::thread::Builder::new().name("mesh-dns-file".into());
         thread.spawn(move || write(&taken, file, heartbeat, &beat, &metrics))?;
-        Ok(Self { desk, beats, records: None })
+        Ok(Self { desk, beats, services: None })
     }
 
     /// Waits until the writer asks whether the reconciler lives.
@@ -99,11 +104,10 @@ impl Names {
         }
     }
 
-    /// Hands over the records of a projection, if they are others than before.
+    /// Hands over the services of a projection, if any of their records is another than before.
     pub fn projected(&mut self, projection: &Projection) {
-        let records = projection.records();
-        if self.records.as_deref() != Some(&records) {
-            self.records = Some(Arc::new(records));
+        let before = self.services.replace(projection.services.clone());
+        if before.is_none_or(|before| named_otherwise(&before, &projection.services)) {
             self.vouch();
         }
     }
@@ -111,11 +115,21 @@ impl Names {
     /// Says that the records are still right at this moment. Before a first projection there are
     /// none.
     pub fn vouch(&self) {
-        if let Some(records) = &self.records {
-            self.desk.tray().vouched = Some((records.clone(), SystemTime::now()));
+        if let Some(services) = &self.services {
+            self.desk.tray().vouched = Some((services.clone(), SystemTime::now()));
             self.desk.bell.notify_one();
         }
     }
+}
+
+/// Whether any service has other records than before.
+fn named_otherwise(before: &Services, now: &Services) -> bool {
+    let of = |service: Option<&Arc<MeshService>>| Records::of(service.into_iter().map(Arc::as_ref));
+    before.diff(now).any(|item| match item {
+        DiffItem::Add(_, new) => of(None) != of(Some(new)),
+        DiffItem::Update { old, new } => of(Some(old.1)) != of(Some(new.1)),
+        DiffItem::Remove(_, old) => of(Some(old)) != of(None),
+    })
 }
 
 impl Drop for Names {
@@ -141,7 +155,7 @@ fn write(
 ) {
     let mut next_beat = Instant::now() + heartbeat;
     // What could not be written, and when it is tried again.
-    let mut owed: Option<(Arc<Records>, SystemTime)> = None;
+    let mut owed: Option<(Services, SystemTime)> = None;
     let mut again: Option<Instant> = None;
     let mut pause = FIRST_PAUSE;
     loop {
@@ -166,14 +180,15 @@ fn write(
             next_beat = now + heartbeat;
         }
         if again.is_none_or(|again| now >= again)
-            && let Some((records, at)) = owed.take()
+            && let Some((services, at)) = owed.take()
         {
+            let records = Records::of(services.values().map(Arc::as_ref));
             if store(&mut file, &records, at, metrics, pause) {
                 (again, pause) = (None, FIRST_PAUSE);
             } else {
                 again = Some(now + pause);
                 pause = (pause * 2).min(LONGEST_PAUSE);
-                owed = Some((records, at));
+                owed = Some((services, at));
             }
         }
         if closed {

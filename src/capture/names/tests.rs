@@ -5,12 +5,31 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 
 use super::*;
-use crate::model::{RecordsFile, ServiceKey};
+use crate::model::{MeshPort, Protocol, RecordsFile, TrafficScope};
 
 fn records(last: u8) -> Records {
     let key: ServiceKey = "shop/cart".parse().unwrap();
     let v4 = [(key.clone(), [10, 96, 0, last].into())].into();
     Records { v4, short: [("cart".into(), key)].into(), ..Records::default() }
+}
+
+/// The projection of that service, with a port.
+fn projection(last: u8, port: u16) -> Projection {
+    let key: ServiceKey = "shop/cart".parse().unwrap();
+    let ips = vec![[10, 96, 0, last].into()];
+    let protocol = Protocol::from_word("http");
+    let service = MeshService {
+        key: key.clone(),
+        service: "cart".into(),
+        cluster_ips: ips.clone(),
+        owned_ips: ips,
+        headless: false,
+        owns_short_name: true,
+        ports: vec![MeshPort { number: port, protocol, endpoints: Vec::new() }],
+        default_port: port,
+        scope: TrafficScope::Cluster,
+    };
+    Projection { services: OrdMap::unit(key, Arc::new(service)), ..Projection::default() }
 }
 
 fn read(path: &Path) -> RecordsFile {
@@ -141,18 +160,33 @@ fn the_stamp_is_the_time_of_the_reconcilers_answer_and_stays_without_one() {
 }
 
 #[test]
+fn what_changes_no_record_writes_nothing() {
+    let (_folder, path) = folder();
+    let metrics = Metrics::default();
+    let mut names = Names::start(&path, Duration::from_mins(1), metrics.clone()).unwrap();
+    names.projected(&projection(1, 80));
+    until("the first file", || metrics.writes.get() == 1);
+    names.projected(&projection(1, 81));
+    assert!(names.desk.tray().vouched.is_none());
+    names.projected(&projection(2, 81));
+    until("the next file", || metrics.writes.get() == 2);
+    assert_eq!(read(&path).records["shop/cart"], "10.96.0.2");
+    names.projected(&Projection::default());
+    until("an empty file", || metrics.writes.get() == 3);
+    assert!(read(&path).records.is_empty() && read(&path).generation == 3);
+}
+
+#[test]
 fn a_failed_write_is_tried_again_with_the_newest_records_and_stops_nothing() {
     let (folder, path) = folder();
     let obstacle = folder.path().join("a");
     fs::write(&obstacle, "").unwrap();
     let metrics = Metrics::default();
     let mut names = Names::start(&path, Duration::from_mins(1), metrics.clone()).unwrap();
-    names.records = Some(Arc::new(records(1)));
-    names.vouch();
+    names.projected(&projection(1, 1));
     until("a failure", || metrics.failures.get() == 1);
     let vouched = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    names.records = Some(Arc::new(records(2)));
-    names.vouch();
+    names.projected(&projection(2, 1));
     until("a second failure, after a pause", || metrics.failures.get() == 2);
     fs::remove_file(&obstacle).unwrap();
     until("the file", || path.exists());

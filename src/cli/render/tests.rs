@@ -105,7 +105,7 @@ fn snapshot(left_out: &str) -> Arc<Snapshot> {
     };
     Arc::new(Snapshot {
         generation: 1,
-        nodes: Arc::new([("pod/shop/web".into(), Arc::new(node))].into()),
+        nodes: vec![(Arc::<str>::from("pod/shop/web"), Arc::new(node))].into(),
         groups: [("shop".into(), Arc::new(group))].into(),
         stems: [("capture".into(), Stem::new(tail.encode_to_vec()))].into(),
         heard: 0,

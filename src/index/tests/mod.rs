@@ -4,7 +4,7 @@
 
 mod claims;
 mod endpoints;
-mod order;
+pub(crate) mod order;
 mod registry;
 mod services;
 mod upstreams;

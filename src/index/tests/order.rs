@@ -12,7 +12,7 @@ use crate::index::{Change, Id};
 use crate::model::ServiceKey;
 
 /// Objects that conflict in many ways: few names, few addresses, few times.
-fn object() -> impl Strategy<Value = Value> {
+pub fn object() -> impl Strategy<Value = Value> {
     let name = prop::sample::select(vec!["a", "b", "c"]);
     // The last one is never touched.
     let namespace = prop::sample::select(vec!["x", "x", "y", "y", "kube-system"]);
@@ -58,7 +58,7 @@ fn id(change: &Change) -> Id {
 }
 
 /// Objects that endpoints, weights, localities and warnings depend on.
-fn surroundings() -> impl Strategy<Value = Value> {
+pub fn surroundings() -> impl Strategy<Value = Value> {
     let node = (prop::sample::select(vec!["n1", "n2"]), 0..3u8).prop_map(|(name, zone)| {
         let labels = json!({ "topology.kubernetes.io/region": "r", "topology.kubernetes.io/zone": format!("z{zone}") });
         json!({ "kind": "Node", "metadata": { "name": name, "labels": labels } })
@@ -82,7 +82,7 @@ fn surroundings() -> impl Strategy<Value = Value> {
         json!({
             "kind": "Pod",
             "metadata": {
-                "namespace": namespace, "name": name, "labels": labels,
+                "namespace": namespace, "name": name, "labels": labels, "uid": format!("u{number}"),
                 "annotations": {
                     "endpoint.aether.io/weight": number.to_string(),
                     "config.aether.io/upstreams": upstreams

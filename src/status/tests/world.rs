@@ -52,7 +52,7 @@ pub fn snapshot() -> Arc<Snapshot> {
     let stem = Stem::new(field::only(18, b"shared"));
     Arc::new(Snapshot {
         generation: 7,
-        nodes: Arc::new([node(NODE, "shop"), node("pod/pay/till", "pay")].into()),
+        nodes: vec![node(NODE, "shop"), node("pod/pay/till", "pay")].into(),
         groups: [group("shop"), group("pay")].into(),
         stems: BTreeMap::from([("tail".into(), stem)]),
         heard: 0,

@@ -1,7 +1,6 @@
 //! Trials as histories: who is asked, who is served what, and what the writer hears.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -26,8 +25,8 @@ fn after(heard: u64, generation: u64, nodes: &[&str]) -> Arc<Snapshot> {
             retry: false,
         })
     };
-    let nodes: BTreeMap<Arc<str>, _> = nodes.iter().map(|node| ((*node).into(), spec())).collect();
-    Arc::new(Snapshot { generation, heard, nodes: Arc::new(nodes), ..Snapshot::default() })
+    let nodes = nodes.iter().map(|node| (Arc::<str>::from(*node), spec())).collect();
+    Arc::new(Snapshot { generation, heard, nodes, ..Snapshot::default() })
 }
 
 fn refusal(generation: u64, repeated: bool) -> Refusal {

@@ -126,14 +126,14 @@ fn zones() -> Arc<Snapshot> {
             retry: false,
         })
     };
-    let nodes = [
-        ("1".into(), node("x", &["node/1", "zone/a"])),
-        ("2".into(), node("x", &["node/2", "zone/a"])),
-        ("3".into(), node("y", &["node/3", "zone/b"])),
+    let nodes = vec![
+        (Arc::from("1"), node("x", &["node/1", "zone/a"])),
+        (Arc::from("2"), node("x", &["node/2", "zone/a"])),
+        (Arc::from("3"), node("y", &["node/3", "zone/b"])),
     ];
     Arc::new(Snapshot {
         generation: 1,
-        nodes: Arc::new(nodes.into()),
+        nodes: nodes.into(),
         groups: [("x".into(), group("x/")), ("y".into(), group("y/"))].into(),
         ..Snapshot::default()
     })

@@ -101,7 +101,7 @@ impl World {
         let nodes: BTreeMap<_, _> = (!self.without_node).then_some(node).into_iter().collect();
         Arc::new(Snapshot {
             generation: self.generation,
-            nodes: Arc::new(nodes),
+            nodes: nodes.into(),
             groups: BTreeMap::from([("all".into(), Arc::new(Group::new(layers.collect())))]),
             stems: BTreeMap::from([("own".into(), Stem::new(Bytes::from_static(b"!")))]),
             heard: 0,
