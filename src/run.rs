@@ -2,6 +2,7 @@
 
 mod admin;
 mod explain;
+mod feeding;
 mod identity_ready;
 mod kept;
 mod objects;
@@ -15,7 +16,7 @@ mod writing;
 
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use futures::FutureExt;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -29,6 +30,8 @@ pub use identity_ready::identity_ready;
 pub use once::{Once, once, once_with};
 pub use resolve::resolve;
 
+use feeding::Feeding;
+use kept::Kept;
 use writing::Writing;
 
 use crate::admin::Metrics;
@@ -47,11 +50,14 @@ const QUEUE: usize = 64;
 ///
 /// # Errors
 /// Where there is no source of objects, or an address cannot be served; before anything has started.
+/// And where what feeds the snapshots has ended, which is a bug.
 pub async fn serve(options: Options) -> Result<()> {
     // Before anything else, so that a signal during the start is not lost.
-    let stop = stopped().context("signals")?.shared();
-    let (health, metrics) = (Health::default(), Metrics::default());
+    let feeding = Feeding::default();
+    let stop = over(feeding.clone()).context("signals")?.shared();
+    let (health, metrics, kept) = (Health::default(), Metrics::default(), Kept::default());
     metrics.add_health(&health);
+    metrics.register(|registry| kept.register(registry));
 
     // The source first: where there is none, nothing is bound or said to be served.
     let pins = pins::follow(options.pins.clone());
@@ -72,11 +78,13 @@ pub async fn serve(options: Options) -> Result<()> {
     let beside = status::services(server.clients(), store.subscribe(), &serving);
     server = server.beside(beside);
     let leave = CancellationToken::new();
-    let writing = connection
-        .map(|connection| Writing::start(&connection, &options, &health, &metrics, leave.clone()));
+    let writing = connection.map(|connection| {
+        let stop = leave.clone();
+        Writing::start(&connection, &options, &health, &metrics, &kept, stop)
+    });
     let leadership = writing.as_ref().map(Writing::leadership);
     let webhook = webhook
-        .map(|webhook| webhook.start(leadership, &health, &metrics, stop.clone()))
+        .map(|webhook| webhook.start(leadership, &health, &metrics, &kept, stop.clone()))
         .transpose()?;
     if let Some(writing) = &writing {
         server = server.on_refusal(writing.on_refusal());
@@ -100,8 +108,10 @@ pub async fn serve(options: Options) -> Result<()> {
     let mut on_round = writing.as_ref().map(Writing::on_round);
     let pages = explain.page(seeing::pages(server.clients(), store.subscribe()));
     let mut noted = explain.on_round();
-    let mut publish = announced(store, part, serving.clone());
+    let mut publish = announced(store, part.clone(), serving.clone());
+    let (alive, reconciling) = Feeding::reconciler();
     let each_round = move |outcome: &Outcome| {
+        let _held = &alive;
         if let Some(on_round) = &mut on_round {
             on_round(outcome);
         }
@@ -112,7 +122,7 @@ pub async fn serve(options: Options) -> Result<()> {
     let inbox = Inbox { updates: queued, fates, pins: pinned, questions: Some(questions) };
     capture::spawn(reconciler, inbox, capture, names, each_round)
         .context("the reconciler's thread")?;
-    let following = tokio::spawn(follow);
+    let watch = feeding.watch(tokio::spawn(follow), reconciling, part);
     let certificate =
         secured.map(|secured| tokio::spawn(secured.follow(health.clone(), metrics.clone())));
 
@@ -132,7 +142,7 @@ pub async fn serve(options: Options) -> Result<()> {
         None => Ok(()),
     };
     // The source ends, its channel closes, and with it the reconciler.
-    following.abort();
+    watch.end();
     certificate.inspect(JoinHandle::abort);
     drop(pins);
     if let Some(writing) = writing {
@@ -143,6 +153,9 @@ pub async fn serve(options: Options) -> Result<()> {
         admin.await.context("health and metrics")?;
     }
     webhook?;
+    if let Some(words) = feeding.words() {
+        bail!("{words}, which is a bug to be reported; start this process anew");
+    }
     info!("stopped");
     Ok(())
 }
@@ -160,6 +173,14 @@ fn announced(store: Store, part: Part, serving: Serving) -> impl FnMut(&Outcome)
             serving.set(true);
         }
     }
+}
+
+/// Done when the process is told to stop, or has nothing new to serve any more.
+fn over(feeding: Feeding) -> std::io::Result<impl Future<Output = ()>> {
+    let told = stopped()?;
+    Ok(async move {
+        tokio::select! { () = told => {}, () = feeding.ended() => {} }
+    })
 }
 
 /// Done when the process is told to stop.

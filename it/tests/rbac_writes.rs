@@ -172,6 +172,28 @@ async fn each_one_that_is_missing_is_said_and_used_when_granted() -> Result<()> 
     Ok(())
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_is_withdrawn_is_said_although_nothing_needs_it() -> Result<()> {
+    let stage = Stage::new().await?;
+    let whole = stage.role("ClusterRole", "aether-writes").await?;
+    let plane = stage.serve()?;
+    plane.says(&["this process leads"], SOON).await?;
+    plane.readyz(200, &["permissions: ready\n"], SOON).await?;
+    let mut without = whole.clone();
+    for rule in without["rules"].as_array_mut().context("rules")? {
+        if rule["resources"][0] == "services" {
+            rule["verbs"].as_array_mut().context("verbs")?.retain(|verb| verb != "delete");
+        }
+    }
+    ensure!(without != whole, "{whole}");
+    let begun = Instant::now();
+    stage.objects.merge(&without).await?;
+    plane.says(&["we may not", "delete services (API group core)"], SAID).await?;
+    ensure!(begun.elapsed() < SAID, "{:?}", begun.elapsed());
+    stage.objects.merge(&whole).await?;
+    plane.readyz(200, &["permissions: ready\n"], SAID).await.map(drop)
+}
+
 async fn is_said(
     stage: &Stage,
     verb: &str,

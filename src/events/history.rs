@@ -22,7 +22,8 @@ pub struct Limits {
     pub pace: Duration,
     /// How many different events one object may have within `forget`.
     pub per_object: usize,
-    /// How many events are remembered. What is beyond it is not told.
+    /// How many events are remembered, three quarters of them of one reason at most. What is beyond
+    /// it is not told.
     pub remembered: usize,
 }
 
@@ -108,7 +109,13 @@ impl History {
     pub(super) fn enter(&mut self, message: &Message, now: Boot) -> Option<&mut Told> {
         if !self.told.contains_key(message) {
             let of_object = self.told.keys().filter(|other| other.object == message.object).count();
-            if of_object >= self.limits.per_object || self.told.len() >= self.limits.remembered {
+            // One reason that thousands of objects share must leave room for the others.
+            let of_reason = || self.told.keys().filter(|other| other.reason == message.reason);
+            let most = self.limits.remembered - self.limits.remembered / 4;
+            if of_object >= self.limits.per_object
+                || self.told.len() >= self.limits.remembered
+                || self.told.len() >= most && of_reason().count() >= most
+            {
                 self.dropped += 1;
                 return None;
             }

@@ -50,11 +50,13 @@ pub fn plan(
     }
 
     let mut plan = Plan::default();
-    let due: Vec<_> = history
+    let mut due: Vec<_> = history
         .told
         .iter()
         .filter_map(|(message, told)| Some((due(told, &limits)?, message.clone())))
         .collect();
+    // Where there are more than may be told, those that wait longest come first.
+    due.sort_by_key(|(due, _)| *due);
     for (due, message) in due {
         let at = if due > now { Err(due) } else { history.token(now) };
         if let Err(later) = at {

@@ -1,6 +1,7 @@
 //! Writing events.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::OptionFuture;
@@ -8,7 +9,7 @@ use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 use kube::api::{GetParams, Patch, PatchParams, PostParams, Request};
 use serde_json::Value;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Mutex, mpsc, watch};
 use tracing::{debug, warn};
 
 use super::history::History;
@@ -37,7 +38,8 @@ impl Refusals {
     }
 }
 
-/// Writes events.
+/// Writes events. Clones take turns: it is begun anew where it broke.
+#[derive(Clone)]
 pub struct Recorder {
     client: Client,
     /// The name of this process.
@@ -46,7 +48,7 @@ pub struct Recorder {
     /// What the leader tells of.
     findings: Vec<watch::Receiver<Findings>>,
     /// What this process tells of whether or not it leads.
-    refusals: mpsc::Receiver<Message>,
+    refusals: Arc<Mutex<mpsc::Receiver<Message>>>,
     metrics: Metrics,
 }
 
@@ -69,6 +71,7 @@ impl Recorder {
         metrics: Metrics,
     ) -> (Self, Refusals) {
         let (sender, refusals) = mpsc::channel(QUEUE);
+        let refusals = Arc::new(Mutex::new(refusals));
         let recorder = Self { client, instance, leadership, findings, refusals, metrics };
         (recorder, Refusals(sender))
     }
@@ -76,6 +79,7 @@ impl Recorder {
     /// Writes events until nobody is left who could tell of refusals.
     pub async fn run(mut self) {
         let clock = Clock::boot();
+        let mut refusals = self.refusals.clone().lock_owned().await;
         let mut history = History::new(Limits::default(), clock.now());
         let mut once = Vec::new();
         loop {
@@ -88,7 +92,7 @@ impl Recorder {
                 let permit = permit.as_ref().filter(|_| lasting.contains(&write.message));
                 self.write(&write, permit, &mut history, &clock).await;
             }
-            if !self.wait(plan.wake_at, &clock, &mut once).await {
+            if !self.wait(plan.wake_at, &clock, &mut refusals, &mut once).await {
                 return;
             }
         }
@@ -107,6 +111,7 @@ impl Recorder {
         &mut self,
         wake_at: Option<Boot>,
         clock: &Clock,
+        refusals: &mut mpsc::Receiver<Message>,
         once: &mut Vec<Message>,
     ) -> bool {
         let wake = wake_at.map(|at| tokio::time::sleep(at.since(clock.now())));
@@ -126,10 +131,10 @@ impl Recorder {
             futures::future::select_all(changed).await;
         };
         tokio::select! {
-            refusal = self.refusals.recv() => {
+            refusal = refusals.recv() => {
                 let Some(refusal) = refusal else { return false };
                 once.push(refusal);
-                while let Ok(more) = self.refusals.try_recv() {
+                while let Ok(more) = refusals.try_recv() {
                     once.push(more);
                 }
             }

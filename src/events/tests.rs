@@ -118,6 +118,30 @@ fn memory_is_bounded_and_gets_free() {
 }
 
 #[test]
+fn one_reason_leaves_room_for_the_others() {
+    let limits = Limits { remembered: 40, burst: 1_000, ..Limits::default() };
+    let mut history = History::new(limits, at(0));
+    let many: Vec<_> = (0..80).map(|object| message(&format!("o{object}"), "x")).collect();
+    assert_eq!(told(&all(&many), &mut history, at(0)).len(), 30);
+    let other = |object: usize| {
+        let reason = EventReason::ALL[3];
+        Message { reason, ..message(&format!("z{object}"), "x") }
+    };
+    let others: Vec<_> = (0..80).map(other).collect();
+    assert_eq!(told(&all(&others), &mut history, at(0)).len(), 10);
+}
+
+#[test]
+fn what_waits_longest_is_told_first() {
+    let mut history = History::new(Limits { burst: 1, ..Limits::default() }, at(0));
+    let (early, late) = (message("z", "x"), message("a", "x"));
+    assert_eq!(told(&all(&[message("m", "x")]), &mut history, at(0)), [("m".into(), 1)]);
+    assert_eq!(told(&all(std::slice::from_ref(&early)), &mut history, at(0)), []);
+    let now = Boot(Duration::from_millis(500));
+    assert_eq!(told(&all(&[early, late]), &mut history, now), [("z".into(), 1)]);
+}
+
+#[test]
 fn what_failed_is_tried_again_as_what_it_was() {
     let mut history = history();
     let lasting = all(&[message("a", "x")]);

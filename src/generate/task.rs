@@ -1,6 +1,8 @@
 //! The generator at work, while this process leads.
 
+use std::future::ready;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -19,6 +21,13 @@ use crate::model::{Finding, Registry};
 const AT_ONCE: usize = 8;
 /// How long changes gather before they are looked at. Pods start in crowds.
 const GATHER: Duration = Duration::from_millis(50);
+/// After so many failures in a row the API server is taken to be away: what is left of hundreds of
+/// Services would fail one by one, each after its time limit, by plans that are older each time.
+const AWAY: usize = AT_ONCE;
+/// How long nothing is tried then; each time in a row doubles it.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How long at most.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Hears what the generator does.
 pub trait Observer: Send {
@@ -30,6 +39,7 @@ pub trait Observer: Send {
 }
 
 /// The generator.
+#[derive(Clone)]
 pub struct Generator<S, O> {
     /// The API server.
     pub services: S,
@@ -67,7 +77,7 @@ impl<S: Services, O: Observer> Generator<S, O> {
     /// One term: it remembers nothing of another.
     async fn term(&mut self, permit: &Permit, clock: &Clock) {
         let mut state = State::default();
-        let mut told = None;
+        let (mut told, mut pause) = (None, PAUSE);
         while permit.check().is_ok() {
             let Some(registry) = self.registry.borrow_and_update().clone() else { return };
             let now = clock.now();
@@ -78,7 +88,16 @@ impl<S: Services, O: Observer> Generator<S, O> {
                 told = Some(plan.findings);
             }
             if !plan.operations.is_empty() {
-                self.work(plan.operations, &mut state, permit, clock).await;
+                let answered = self.work(plan.operations, &mut state, permit, clock).await;
+                if answered {
+                    pause = PAUSE;
+                } else {
+                    warn!(
+                        "the API server does not answer: mesh Services are left alone for {pause:?}"
+                    );
+                    sleep(pause).await;
+                    pause = LONGEST_PAUSE.min(pause * 2);
+                }
                 continue;
             }
             if !self.wait(plan.wake_at, clock).await {
@@ -99,15 +118,18 @@ impl<S: Services, O: Observer> Generator<S, O> {
         }
     }
 
+    /// Works them off; whether the API server answered to the last. Where it does not, the rest is
+    /// left to a newer plan.
     async fn work(
         &mut self,
         operations: Vec<Operation>,
         state: &mut State,
         permit: &Permit,
         clock: &Clock,
-    ) {
-        let services = &self.services;
+    ) -> bool {
+        let (services, failures) = (&self.services, AtomicUsize::new(0));
         let mut done = futures::stream::iter(operations)
+            .take_while(|_| ready(failures.load(Relaxed) < AWAY))
             .map(|operation| async move {
                 let outcome = act(&operation, services, permit).await;
                 (operation, outcome)
@@ -116,8 +138,15 @@ impl<S: Services, O: Observer> Generator<S, O> {
         while let Some((operation, outcome)) = done.next().await {
             tell(&operation, &outcome);
             self.observer.did(&operation, &outcome);
+            if matches!(outcome, Outcome::Failed(_)) {
+                failures.fetch_add(1, Relaxed);
+            } else {
+                failures.store(0, Relaxed);
+            }
             state.tried(operation.key().clone(), outcome, clock.now());
         }
+        drop(done);
+        failures.into_inner() < AWAY
     }
 }
 

@@ -26,6 +26,7 @@ mod lease;
 mod metrics;
 mod permit;
 mod record;
+mod seeing;
 mod settings;
 mod task;
 #[cfg(test)]

@@ -187,7 +187,7 @@ impl Seat {
 }
 
 impl Drop for Seat {
-    /// An election that ends in whatever way leaves no leader behind.
+    /// An election that is over leaves no leader behind.
     fn drop(&mut self) {
         self.say(None);
     }

@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::OptionFuture;
-use futures::{Stream, StreamExt};
+use futures::future::{BoxFuture, OptionFuture};
+use futures::{FutureExt, Stream, StreamExt};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::PostParams;
@@ -20,6 +20,7 @@ use crate::api;
 use crate::health::{Part, State};
 
 use super::permit::Seat;
+use super::seeing::Seeing;
 use super::{Answer, Clock, Election, Leadership, Record, Request, Settings, Step, lease};
 
 /// How long the hand-over may take in all, the writes under way included: the process is told to
@@ -62,18 +63,30 @@ pub struct Elector {
 }
 
 impl Elector {
-    /// The handle on the leadership, and the election itself, which goes on until `stop`; then it
-    /// hands over, in less than a second, and is done.
+    /// The handle on the leadership, and what begins the election, which goes on until `stop`; then
+    /// it hands over, in less than a second, and is done. Where it broke it can be begun anew; no two
+    /// must be at work at a time.
     pub fn elect(
         self,
         stop: CancellationToken,
-    ) -> (Leadership, impl Future<Output = ()> + Send + 'static) {
+    ) -> (Leadership, impl FnMut() -> BoxFuture<'static, ()> + Send + 'static) {
         let clock = Clock::boot();
         let (seat, leadership) = Seat::new(clock.clone());
-        (leadership, self.run(seat, clock, stop))
+        let (seat, mut begun) = (Arc::new(seat), 0_u32);
+        let begin = move || {
+            let mut elector = self.clone();
+            if begun > 0 {
+                // What broke may have a request under way: it is another candidate.
+                elector.identity = format!("{}-{begun}", self.identity);
+            }
+            begun += 1;
+            elector.run(seat.clone(), clock.clone(), stop.clone()).boxed()
+        };
+        (leadership, begin)
     }
 
-    async fn run(self, seat: Seat, clock: Clock, stop: CancellationToken) {
+    async fn run(self, seat: Arc<Seat>, clock: Clock, stop: CancellationToken) {
+        let _vacant = Vacant(&seat);
         let api: Api<Lease> = Api::namespaced(self.client.clone(), &self.namespace);
         let mut election = Election::new(self.settings, self.identity.as_str());
         let hand_over = async {
@@ -97,7 +110,7 @@ impl Elector {
     ) {
         let mut watch = self.watch(api.clone());
         self.health.ready();
-        let mut seeing = Seeing { health: self.health.clone(), listed: false, trouble: None };
+        let mut seeing = Seeing::new(self.health.clone());
         let mut stopping = false;
         let mut under_way = None;
         loop {
@@ -210,87 +223,11 @@ impl Elector {
     }
 }
 
-/// Reads the events of the watch.
-struct Seeing {
-    health: Part,
-    /// Whether the list at the start of a watch had the object.
-    listed: bool,
-    /// The last error, which is told once.
-    trouble: Option<Arc<str>>,
-}
+/// Leaves the seat empty when an election is over or broke; it stays for the next one.
+struct Vacant<'a>(&'a Seat);
 
-impl Seeing {
-    fn take(
-        &mut self,
-        event: watcher::Result<Event<Lease>>,
-        election: &mut Election<Lease>,
-        clock: &Clock,
-    ) {
-        let event = match event {
-            Ok(event) => event,
-            Err(error) => return self.trouble(&error),
-        };
-        // A watch that was cut goes on where it was, with no list: any event says that it does.
-        if self.trouble.take().is_some() {
-            info!("the lease can be watched again");
-            self.health.ready();
-        }
-        match event {
-            Event::Init => self.listed = false,
-            Event::InitApply(lease) => {
-                self.listed = true;
-                election.seen(Some(lease::record(lease)), clock.now());
-            }
-            Event::InitDone => {
-                if !self.listed {
-                    election.seen(None, clock.now());
-                }
-            }
-            Event::Apply(lease) => election.seen(Some(lease::record(lease)), clock.now()),
-            Event::Delete(lease) => {
-                warn!("the lease was deleted");
-                let version = lease.metadata.resource_version.unwrap_or_default();
-                election.seen_deleted(&version, clock.now());
-            }
-        }
-    }
-
-    fn trouble(&mut self, error: &watcher::Error) {
-        let words: Arc<str> = error.to_string().into();
-        let said = format!("the lease cannot be watched, so this process cannot lead: {error}");
-        if self.trouble.as_ref() == Some(&words) {
-            debug!("{said}");
-        } else {
-            warn!("{said}");
-            self.trouble = Some(words);
-        }
-        // Each time, since a leader whose writes go well says meanwhile that all is.
-        self.health.degraded(said);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
-    use super::*;
-    use crate::health::{Health, State};
-
-    #[test]
-    fn a_watch_that_goes_on_where_it_was_cut_is_well_again() {
-        let health = Health::default().part("leader");
-        let mut seeing = Seeing { health: health.clone(), listed: true, trouble: None };
-        let (mut election, clock) = (Election::new(Settings::default(), "me"), Clock::boot());
-        let mut take = |event| seeing.take(event, &mut election, &clock);
-        for _ in 0..2 {
-            take(Err(watcher::Error::NoResourceVersion));
-            assert!(matches!(health.state(), State::Degraded(_)));
-            // A write that went well says so in between, and is not the last word.
-            health.ready();
-        }
-        take(Err(watcher::Error::NoResourceVersion));
-        assert!(matches!(health.state(), State::Degraded(_)));
-        take(Ok(Event::Apply(Lease::default())));
-        assert_eq!(health.state(), State::Ready);
+impl Drop for Vacant<'_> {
+    fn drop(&mut self) {
+        self.0.say(None);
     }
 }

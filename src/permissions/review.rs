@@ -1,16 +1,18 @@
 //! Asking the API server what we may do.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+    SelfSubjectRulesReview, SelfSubjectRulesReviewSpec,
 };
 use kube::api::PostParams;
 use kube::{Api, Client};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};
 
 use super::Permission;
@@ -18,9 +20,11 @@ use crate::health::Part;
 
 /// How long one question may take.
 const LIMIT: Duration = Duration::from_secs(5);
-/// How often it is asked while something is missing, or nothing is known.
+/// How often it is asked while something is missing, or nothing is known, and how often it is looked
+/// whether our rules are other ones.
 const SOON: Duration = Duration::from_secs(3);
-/// How often it is asked while all is well.
+/// How often it is asked while they are not: rules do not tell all where other authorizers than RBAC
+/// have a say.
 const LATER: Duration = Duration::from_mins(1);
 
 /// What the API server says.
@@ -33,6 +37,7 @@ pub enum Verdict {
 }
 
 /// Asks again and again, and says what is missing.
+#[derive(Clone)]
 pub struct Reviewer {
     client: Client,
     needed: Vec<Permission>,
@@ -58,6 +63,8 @@ impl Reviewer {
         self.health.ready();
         let mut before = Vec::new();
         loop {
+            // Before the question: a change between the two is seen at the next look.
+            let rules = self.rules().await;
             let pause = match self.review().await {
                 Verdict::Missing(missing) => {
                     self.say(&missing, &before);
@@ -67,8 +74,37 @@ impl Reviewer {
                 // That the API server is away is said by the source.
                 Verdict::Unknown(_) => SOON,
             };
-            sleep(pause).await;
+            let asked = Instant::now();
+            loop {
+                sleep(SOON).await;
+                if asked.elapsed() >= pause || self.rules().await != rules {
+                    break;
+                }
+            }
         }
+    }
+
+    /// Our rules in all the namespaces that permissions are about, in no form but that equal ones
+    /// are equal: one small request for each, where the questions would be a dozen. `None` where they
+    /// cannot be had.
+    async fn rules(&self) -> Option<Vec<String>> {
+        let namespaces = self.needed.iter().filter_map(|permission| permission.namespace.clone());
+        let mut namespaces: BTreeSet<String> = namespaces.collect();
+        if namespaces.is_empty() {
+            // Rules for all namespaces hold in any of them.
+            namespaces.insert("default".to_owned());
+        }
+        let reviews: Api<SelfSubjectRulesReview> = Api::all(self.client.clone());
+        let mut all = Vec::new();
+        for namespace in namespaces {
+            let spec = SelfSubjectRulesReviewSpec { namespace: Some(namespace) };
+            let review = SelfSubjectRulesReview { spec, ..SelfSubjectRulesReview::default() };
+            let params = PostParams::default();
+            let answer = timeout(LIMIT, reviews.create(&params, &review)).await.ok()?.ok()?;
+            all.extend(answer.status?.resource_rules.iter().map(|rule| format!("{rule:?}")));
+        }
+        all.sort_unstable();
+        Some(all)
     }
 
     /// Asks for each permission.

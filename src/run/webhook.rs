@@ -3,7 +3,6 @@
 use std::net::TcpListener;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use futures::FutureExt;
@@ -11,7 +10,7 @@ use futures::future::BoxFuture;
 use tokio::task::JoinHandle;
 use tracing::{error, info};
 
-use super::kept;
+use super::kept::{self, Kept};
 use crate::admin;
 use crate::admission::certs::files::{self, Files, Pair};
 use crate::admission::certs::{self, Keeper, Kubernetes, Slot};
@@ -23,9 +22,6 @@ use crate::health::{Health, Part};
 use crate::leader::Leadership;
 use crate::permissions::Permission;
 use crate::source::kubernetes::Connection;
-
-/// How long what keeps the certificate rests after it broke.
-const REST: Duration = Duration::from_secs(3);
 
 /// A webhook that can be started: its address is bound, and its certificate can be had.
 pub(super) struct Bound {
@@ -122,6 +118,7 @@ impl Bound {
         leadership: Option<&Leadership>,
         health: &Health,
         metrics: &admin::Metrics,
+        kept: &Kept,
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> Result<JoinHandle<()>> {
         let Self { options, listener, certificate } = self;
@@ -134,6 +131,7 @@ impl Bound {
         let reviews = Metrics::default();
         metrics.register(|registry| reviews.register(registry));
         let keep = certificate.keep(leadership, slot, part.clone(), metrics);
+        let kept = kept.clone();
         let webhook = Arc::new(Webhook::new(options.settings, reviews, Limits::default()));
         Ok(tokio::spawn(async move {
             let served = server::serve(listener, tls, webhook, stop, options.drain);
@@ -145,7 +143,7 @@ impl Bound {
                     Ok(Err(error)) => error.to_string(),
                     Err(panic) => kept::words(panic.as_ref()),
                 },
-                () = kept::kept(keep, REST, &part) => "nobody keeps its certificate".to_owned(),
+                () = kept.keep("webhook certificate", keep, |words| part.waiting(words)) => "nobody keeps its certificate".to_owned(),
             };
             error!("the webhook ended: {ended}");
             part.waiting(format!("it ended: {ended}; start this process anew"));

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures::FutureExt;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +22,7 @@ use crate::permissions::{Reviewer, needed};
 use crate::source::kubernetes::Connection;
 use crate::xds::{Kind, Refusal};
 
+use super::kept::Kept;
 use super::webhook;
 
 /// The parts that write, at work.
@@ -40,12 +42,13 @@ impl Writing {
         serve: &Serve,
         health: &Health,
         metrics: &admin::Metrics,
+        kept: &Kept,
         stop: CancellationToken,
     ) -> Self {
         let options = &serve.writing;
         let client = connection.client.clone();
         let identity = identity();
-        let (leadership, election) = elect(connection, options, &identity, health, stop);
+        let (leadership, election) = elect(connection, options, &identity, health, kept, stop);
         metrics.register(|registry| leadership.register(registry));
         let lease = options.election.as_ref().map(|election| {
             let namespace = election.namespace.as_deref().unwrap_or(&connection.namespace);
@@ -55,7 +58,11 @@ impl Writing {
         needed.extend(webhook::permissions(serve, connection));
         let reviewer = Reviewer::new(client.clone(), needed, health.part("permissions"));
         metrics.register(|registry| reviewer.register(registry));
-        let mut others = vec![tokio::spawn(reviewer.run())];
+        let permissions = health.part("permissions");
+        let review = move || reviewer.clone().run().boxed();
+        let review =
+            kept.clone().keep("permissions", review, move |words| permissions.degraded(words));
+        let mut others = vec![tokio::spawn(review)];
 
         let (registry, registries) = watch::channel(None);
         let (of_generator, generated) = watch::channel(Findings::default());
@@ -69,14 +76,16 @@ impl Writing {
                 periods: Periods::default(),
                 observer: Hearing { findings: of_generator, counts },
             };
-            others.push(tokio::spawn(generator.run()));
+            let generate = move || generator.clone().run().boxed();
+            others.push(tokio::spawn(kept.clone().keep("generator", generate, drop)));
         }
         let (findings, found) = watch::channel(Findings::default());
         let counts = events::Metrics::default();
         metrics.register(|registry| counts.register(registry));
         let (recorder, refusals) =
             Recorder::new(client, identity, leadership.clone(), vec![found, generated], counts);
-        others.push(tokio::spawn(recorder.run()));
+        let record = move || recorder.clone().run().boxed();
+        others.push(tokio::spawn(kept.clone().keep("events", record, drop)));
         Self { registry, findings, refusals, leadership, election, others }
     }
 
@@ -120,6 +129,7 @@ fn elect(
     options: &Options,
     identity: &str,
     health: &Health,
+    kept: &Kept,
     stop: CancellationToken,
 ) -> (Leadership, JoinHandle<()>) {
     let Some(election) = &options.election else {
@@ -135,7 +145,9 @@ fn elect(
         manager: FIELD_MANAGER,
         health: health.part("leader"),
     };
+    let part = elector.health.clone();
     let (leadership, election) = elector.elect(stop);
+    let election = kept.clone().keep("election", election, move |words| part.degraded(words));
     (leadership, tokio::spawn(election))
 }
 
@@ -151,6 +163,7 @@ fn words(kind: Kind) -> &'static str {
 }
 
 /// Hears the generator.
+#[derive(Clone)]
 struct Hearing {
     findings: watch::Sender<Findings>,
     counts: generate::Metrics,

@@ -1,5 +1,6 @@
 //! One connection, from its first byte to its last.
 
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -10,6 +11,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::sleep;
 
+use super::cork::Cork;
 use super::leave::{Leave, Why, about, within};
 use super::limits::{Connection, Denial};
 use super::peer::Peer;
@@ -18,7 +20,7 @@ use super::service::{Service, Shared};
 use super::stats::Open;
 
 /// How much of a request is taken in before it is read; large ones arrive in a few round trips.
-const WINDOW: u32 = 1 << 20;
+const WINDOW: u32 = 256 << 10;
 
 /// How much of the responses of one stream is copied ahead of the socket.
 const SEND_BUFFER: usize = 64 << 10;
@@ -48,7 +50,8 @@ pub(super) async fn serve<I>(
         .max_concurrent_streams(limits.connection_streams)
         .max_send_buf_size(SEND_BUFFER);
     let service = TowerToHyperService::new(service);
-    let mut connection = pin!(http.serve_connection(TokioIo::new(io), service));
+    let cork = Cork::new(io);
+    let mut connection = pin!(http.serve_connection(TokioIo::new(cork.clone()), service));
 
     let age = limits.age.map(about).into_iter().chain(left).min();
     let mut aged = pin!(at(age));
@@ -60,7 +63,7 @@ pub(super) async fn serve<I>(
     let mut begins = true;
     let why = loop {
         tokio::select! {
-            ended = connection.as_mut() => return end(&word, ended),
+            ended = poll_fn(|cx| cork.poll(connection.as_mut(), cx)) => return end(&word, ended),
             () = seat.cut.cancelled() => return,
             () = first.as_mut(), if begins => {
                 begins = false;
@@ -81,7 +84,7 @@ pub(super) async fn serve<I>(
     connection.as_mut().graceful_shutdown();
     leave.end(why);
     tokio::select! {
-        ended = connection => end(&word, ended),
+        ended = poll_fn(|cx| cork.poll(connection.as_mut(), cx)) => end(&word, ended),
         () = seat.cut.cancelled() => {}
         () = sleep(LAST) => {}
     }

@@ -94,7 +94,9 @@ pub(super) fn next_of(responses: &mut VecDeque<Encoder>) -> Option<Bytes> {
             }
             break;
         }
-        together.extend(std::iter::from_fn(|| first.next()).flatten());
+        while let Some(bytes) = first.next() {
+            together.extend_from_slice(&bytes);
+        }
         responses.pop_front();
     }
     (!together.is_empty()).then(|| together.freeze())

@@ -23,6 +23,14 @@ impl<'a> Fields<'a> {
     fn field(&mut self) -> Result<Option<(u32, &'a [u8])>, Malformed> {
         let wire = |error: prost::DecodeError| Malformed::Wire(error.to_string());
         while !self.0.is_empty() {
+            // Most have a number below 16 and a length below 128: one byte each.
+            if let [key @ 8..=0x7f, len @ 0..=0x7f, rest @ ..] = self.0
+                && key & 7 == WireType::LengthDelimited as u8
+                && let Some((value, rest)) = rest.split_at_checked(usize::from(*len))
+            {
+                self.0 = rest;
+                return Ok(Some((u32::from(key >> 3), value)));
+            }
             let (tag, wire_type) = decode_key(&mut self.0).map_err(wire)?;
             if wire_type != WireType::LengthDelimited {
                 skip_field(wire_type, tag, &mut self.0, DecodeContext::default()).map_err(wire)?;

@@ -4,33 +4,13 @@
 //! connects again. What nobody asks for is skipped, and the lists stay the bytes that came. Field
 //! numbers are those of `envoy/service/discovery/v3/discovery.proto`.
 
-use bytes::{Buf, Bytes};
-use tonic::Status;
-use tonic::codec::{BufferSettings, DecodeBuf, Decoder};
+use bytes::Bytes;
 
 use super::fields::{Fields, Malformed, inner, pair, text};
+use super::limits::{Denial, Limits, Names};
 use super::lists::Tally;
 use super::request::{Protocol, Request, Wants};
 use super::{Versions, Words};
-
-/// Reads requests of one protocol.
-pub(super) struct RequestDecoder(pub(super) Protocol);
-
-impl Decoder for RequestDecoder {
-    type Item = Request;
-    type Error = Status;
-
-    fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<Request>, Status> {
-        let message = from.copy_to_bytes(from.remaining());
-        let request = read(self.0, &message);
-        request.map(Some).map_err(|error| Status::internal(error.to_string()))
-    }
-
-    /// Most requests are a nonce and no more.
-    fn buffer_settings(&self) -> BufferSettings {
-        BufferSettings::new(1024, 32 * 1024)
-    }
-}
 
 /// The numbers of the fields that are read; 0 for one that the protocol lacks. The version of a
 /// state-of-the-world request is not among them: a refusal is never inferred from it.
@@ -51,21 +31,51 @@ const SOTW: Tags =
 const DELTA: Tags =
     Tags { node: 1, url: 2, names: 3, unsubscribe: 4, initial: 5, nonce: 6, error: 7 };
 
-/// Reads a request. Of a field that must stand there once the last one counts. All strings in it are looked at here, so that the lists can be trusted later.
-pub(super) fn read(protocol: Protocol, message: &Bytes) -> Result<Request, Malformed> {
+/// Why a message is not taken as a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Unread {
+    /// It is none.
+    Malformed(Malformed),
+    /// It holds more than it may.
+    Denied(Denial),
+}
+
+impl From<Malformed> for Unread {
+    fn from(malformed: Malformed) -> Self {
+        Self::Malformed(malformed)
+    }
+}
+
+impl From<Denial> for Unread {
+    fn from(denial: Denial) -> Self {
+        Self::Denied(denial)
+    }
+}
+
+/// Reads a request. Of a field that must stand there once the last one counts. All strings in it are
+/// looked at here, so that the lists can be trusted later.
+pub(super) fn read(
+    protocol: Protocol,
+    message: &Bytes,
+    limits: &Limits,
+) -> Result<Request, Unread> {
     let tags = match protocol {
         Protocol::Sotw => SOTW,
         Protocol::Delta => DELTA,
     };
     let mut request = Request::default();
+    let mut seen = Names::within(limits);
     let [mut names, mut unsubscribe, mut initial] = [Tally::default(); 3];
     for field in Fields(message) {
         let (tag, value) = field?;
         if tag == tags.names {
+            seen.name(value)?;
             names.name(text(tag, value)?);
         } else if tag == tags.unsubscribe {
+            seen.name(value)?;
             unsubscribe.name(text(tag, value)?);
         } else if tag == tags.initial {
+            seen.entry(value)?;
             let (name, version) = pair(value)?;
             initial.held(name, version);
         } else if tag == tags.node {
@@ -103,6 +113,10 @@ mod tests {
 
     use super::*;
 
+    fn read(protocol: Protocol, bytes: Vec<u8>) -> Result<Request, Unread> {
+        super::read(protocol, &bytes.into(), &Limits::default())
+    }
+
     fn node(id: &str) -> Node {
         Node { id: id.into(), cluster: "c".into(), ..Default::default() }
     }
@@ -129,7 +143,7 @@ mod tests {
                 error_detail: refused.as_deref().map(error),
                 ..Default::default()
             };
-            let got = read(Protocol::Sotw, &sotw.encode_to_vec().into()).unwrap();
+            let got = read(Protocol::Sotw, sotw.encode_to_vec()).unwrap();
             prop_assert_eq!(got.wants, Wants::All(names.iter().collect()));
             prop_assert_eq!(got.node, Some(id.clone()));
             prop_assert_eq!((&*got.type_url, &*got.nonce, got.error), ("url", "5", refused.clone()));
@@ -143,7 +157,7 @@ mod tests {
                 error_detail: refused.as_deref().map(error),
                 ..Default::default()
             };
-            let got = read(Protocol::Delta, &delta.encode_to_vec().into()).unwrap();
+            let got = read(Protocol::Delta, delta.encode_to_vec()).unwrap();
             let Wants::Change { subscribe, unsubscribe, initial } = got.wants else { panic!() };
             prop_assert_eq!(subscribe, names.iter().collect());
             prop_assert_eq!(unsubscribe, others.iter().collect());
@@ -156,7 +170,7 @@ mod tests {
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             for protocol in [Protocol::Sotw, Protocol::Delta] {
-                let ours = read(protocol, &bytes.clone().into());
+                let ours = read(protocol, bytes.clone());
                 let stock = match protocol {
                     Protocol::Sotw => DiscoveryRequest::decode(&*bytes).is_ok(),
                     Protocol::Delta => DeltaDiscoveryRequest::decode(&*bytes).is_ok(),
@@ -169,11 +183,50 @@ mod tests {
 
     #[test]
     fn what_is_no_request_is_refused() {
-        let read =
-            |bytes: &[u8]| read(Protocol::Delta, &Bytes::copy_from_slice(bytes)).unwrap_err();
+        let read = |bytes: &[u8]| match read(Protocol::Delta, bytes.to_vec()).unwrap_err() {
+            Unread::Malformed(why) => why,
+            Unread::Denied(why) => panic!("{why:?}"),
+        };
         assert_eq!(read(&[0x1a, 2, b'a']), Malformed::Short(3));
         assert_eq!(read(&[0x1a, 1, 0xff]), Malformed::Text(3));
         assert_eq!(read(&[0x2a, 3, 0x0a, 1, 0xff]), Malformed::Text(1));
         assert!(matches!(read(&[0xff]), Malformed::Wire(_)));
+        assert!(matches!(read(&[0x02, 0]), Malformed::Wire(_)));
+    }
+
+    #[test]
+    fn names_are_counted_and_measured_in_every_list() {
+        let limits = Limits { names: 3, name: 4, ..Limits::default() };
+        let read = |request: &DeltaDiscoveryRequest| {
+            super::read(Protocol::Delta, &request.encode_to_vec().into(), &limits).map(drop)
+        };
+        let strings = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let request = |one: &[&str], two: &[&str], held: &[(&str, &str)]| DeltaDiscoveryRequest {
+            type_url: "longer than a name".into(),
+            resource_names_subscribe: strings(one),
+            resource_names_unsubscribe: strings(two),
+            initial_resource_versions: held
+                .iter()
+                .map(|(n, v)| ((*n).into(), (*v).into()))
+                .collect(),
+            ..Default::default()
+        };
+        assert_eq!(read(&request(&["four"], &["four"], &[("a", "1")])), Ok(()));
+        for (one, two, held) in [
+            (&["a", "b"][..], &["c"][..], &[("d", "1")][..]),
+            (&["a", "b", "c", "d"], &[], &[]),
+            (&[], &["a", "b", "c", "d"], &[]),
+        ] {
+            let denied = read(&request(one, two, held));
+            assert_eq!(denied, Err(Unread::Denied(Denial::Names)));
+        }
+        for (one, two, held) in [
+            (&["five5"][..], &[][..], &[][..]),
+            (&[], &["five5"], &[]),
+            (&[], &[], &[("four", "long")]),
+        ] {
+            let denied = read(&request(one, two, held));
+            assert_eq!(denied, Err(Unread::Denied(Denial::Name)));
+        }
     }
 }

@@ -106,6 +106,9 @@ impl Subscription {
     /// Notes what was accepted. With the last one that was at fault, what was refused beside it
     /// goes once more: the client may have taken it at once, but it did not say so.
     pub(super) fn relieved(&mut self, flight: &Flight) {
+        if self.retries.is_empty() {
+            return;
+        }
         let mut over = false;
         for resource in flight.resources.iter() {
             over |= self.retries.forget(resource.name());

@@ -10,18 +10,18 @@ use bytes::Bytes;
 use futures::future::{BoxFuture, Either};
 use http::{HeaderValue, Method as HttpMethod, StatusCode, header::CONTENT_TYPE};
 use tokio_util::sync::CancellationToken;
+use tonic::Status;
 use tonic::body::Body;
-use tonic::{Status, Streaming};
 
 use super::beside::Beside;
 use super::clients::Clients;
 use super::heard::{Admit, OnRefusal};
+use super::inbound::Inbound;
 use super::lately::Lately;
 use super::leave::Leave;
-use super::limits::{Connection, Counted, Denial, Metered, Room, StreamSeat};
-use super::message::RequestDecoder;
+use super::limits::{Connection, Denial, Metered, Room, StreamSeat};
 use super::peer::{Gate, Peer, Vouch};
-use super::request::{Protocol, Request};
+use super::request::Protocol;
 use super::session::Session;
 use super::stats::{Open, Stats};
 use super::stream::Live;
@@ -118,25 +118,15 @@ impl Service {
         reason.status(&self.shared.room.limits)
     }
 
-    fn live<B>(
-        &self,
-        session: Session,
-        protocol: Protocol,
-        taken: StreamSeat,
-        body: B,
-    ) -> Live<Request>
+    fn live<B>(&self, session: Session, protocol: Protocol, taken: StreamSeat, body: B) -> Live
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let (limits, service) = (self.shared.room.limits.clone(), self.clone());
-        let largest = limits.request;
-        let refused = Box::new(move |reason| service.refuse(reason));
-        let decoder = Counted { inner: RequestDecoder(protocol), limits, refused };
-        let body = Metered::new(body, self.connection.clone());
         Live {
             place: self.shared.clients.enter(session, self.peer.word.clone()),
-            requests: Streaming::new_request(decoder, body, None, Some(largest)),
+            protocol,
+            requests: Inbound::new(Metered::new(body, self.connection.clone())),
             store: self.shared.store.clone(),
             snapshots: self.shared.store.subscribe(),
             seat: None,

@@ -9,39 +9,39 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use bytes::Bytes;
 use futures::FutureExt;
 use http_body::Frame;
 use tokio::sync::watch;
-use tonic::{Status, Streaming};
+use tonic::Status;
 
 use super::canary::Seat;
-use super::clients::{Place, Sent, State, beginning};
+use super::clients::{Place, Sent};
 use super::encode::{Encoder, next_of};
-use super::heard::{Fault, Heard, OnRefusal};
+use super::heard::OnRefusal;
+use super::inbound::Inbound;
 use super::leave::Leave;
 use super::limits::{Denial, StreamSeat};
 use super::peer::Gate;
-use super::request::Request;
+use super::request::Protocol;
 use super::session::Standing;
 use super::stats::{Open, Reason, Stats};
 use super::trailers::trailers;
 use super::{Snapshot, Store, words};
 
+mod requests;
+
 /// How many requests are read before they are answered, where as many came at once.
 const BATCH: usize = 64;
 
-/// How many bytes of a refusal's words are read.
-const WORDS: usize = 64 << 10;
-
 /// A stream of either protocol.
-pub(super) struct Live<R> {
+pub(super) struct Live {
     /// Its state, which others may look at while nothing is being decided.
     pub(super) place: Place,
-    pub(super) requests: Streaming<R>,
+    pub(super) protocol: Protocol,
+    pub(super) requests: Inbound,
     pub(super) store: Store,
     pub(super) snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
     /// The stream's place among those that may be canaries.
@@ -64,7 +64,7 @@ pub(super) struct Live<R> {
     pub(super) _open: Open,
 }
 
-impl<R: Into<Request> + Send + 'static> Live<R> {
+impl Live {
     /// The stream as the body of a response.
     pub(super) fn body(self) -> tonic::body::Body {
         let frames = futures::stream::unfold(self, |mut live| async move {
@@ -169,14 +169,14 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
         tokio::select! {
             biased;
             status = self.leave.ended() => return Err(status),
-            request = self.requests.message() => {
+            request = self.requests.next() => {
                 self.heard(request)?;
                 // A client that connects again sends all its requests at once.
                 for _ in 0..BATCH {
                     if self.leaving {
                         break;
                     }
-                    match self.requests.message().now_or_never() {
+                    match self.requests.next().now_or_never() {
                         Some(request) => self.heard(request)?,
                         None => break,
                     }
@@ -217,75 +217,6 @@ impl<R: Into<Request> + Send + 'static> Live<R> {
         if before != now {
             let node = state.session.node().unwrap_or_default();
             words::standing(node, self.place.peer(), before, now);
-        }
-    }
-
-    fn heard(&mut self, request: Result<Option<R>, Status>) -> Result<(), Status> {
-        let Some(request) = request? else {
-            // The client's end of the stream is its end of ours.
-            self.leaving = true;
-            return Ok(());
-        };
-        let mut request: Request = request.into();
-        self.stats.requests.fetch_add(1, Relaxed);
-        self.asked = true;
-        if let Some(words) = request.error.as_mut().filter(|words| words.len() > WORDS) {
-            *words = beginning(words, WORDS).to_owned();
-        }
-        let mut state = self.place.lock();
-        let State { session, ledger } = &mut *state;
-        let url = request.type_url.clone();
-        let refuses = request.error.is_some();
-        let nonce: Option<u64> = request.nonce.parse().ok();
-        tracing::trace!(node = session.node(), kind = url, nonce = request.nonce, "request");
-        let heard = session.request(request, Instant::now());
-        if let Err(reason) = self.taken.names(session.names()) {
-            let status = self.taken.refuse(reason);
-            words::refused(session.node(), self.place.peer(), status.message());
-            return Err(status);
-        }
-        if self.seat.is_none() {
-            self.seat = session.node.as_ref().and_then(|node| self.store.seat(node));
-        }
-        match heard {
-            Ok(Heard::Fine) => {
-                let nonce = nonce.filter(|_| !refuses);
-                let accepted = nonce.and_then(|nonce| ledger.accepted(nonce, SystemTime::now()));
-                if let Some((kind, Some(since))) = accepted {
-                    self.stats.to_ack.observe(kind, since.elapsed());
-                }
-                Ok(())
-            }
-            Ok(Heard::Refused(refusal)) => {
-                if let Some(nonce) = nonce {
-                    ledger.refused(nonce, &refusal, SystemTime::now());
-                }
-                self.stats.nacks.add(refusal.kind, 1);
-                let node: Arc<str> = session.node.clone().unwrap_or_default();
-                let tries_again = session.tries_again(refusal.kind);
-                drop(state);
-                words::refusal(&node, self.place.peer(), &refusal);
-                if let Some(seat) = self.seat.as_ref().filter(|_| !tries_again) {
-                    seat.refused(&refusal);
-                }
-                (self.on_refusal)(&node, &refusal);
-                Ok(())
-            }
-            Ok(Heard::Unknown) => {
-                self.stats.unknown_types.fetch_add(1, Relaxed);
-                let node = session.node().unwrap_or_default();
-                let peer = self.place.peer();
-                tracing::debug!(node, %peer, type_url = url, "a type that is not served");
-                Ok(())
-            }
-            Err(fault) => {
-                if matches!(fault, Fault::Node { .. }) {
-                    self.stats.refused_nodes.fetch_add(1, Relaxed);
-                }
-                let words = fault.to_string();
-                words::refused(None, self.place.peer(), &words);
-                Err(Status::invalid_argument(words))
-            }
         }
     }
 

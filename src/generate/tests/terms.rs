@@ -1,5 +1,6 @@
 //! The generator as a task: it works while this process leads, and not a moment longer.
 
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -96,6 +97,69 @@ async fn it_works_once_there_is_a_registry_and_a_term() {
     drop(sender);
     tokio::time::timeout(Duration::from_secs(10), task).await.unwrap().unwrap();
     assert!(heard.0.lock().unwrap().0.is_empty(), "nothing is wrong that nobody looks at");
+}
+
+/// An API server that is away.
+#[derive(Clone, Default)]
+struct Away(Arc<AtomicUsize>);
+
+impl Away {
+    fn asked<T>(&self) -> Result<T, ApiError> {
+        self.0.fetch_add(1, Relaxed);
+        Err(ApiError::Failed("connection refused".to_owned()))
+    }
+}
+
+impl Services for Away {
+    async fn get(&self, _: &ServiceKey) -> Result<Option<Value>, ApiError> {
+        self.asked()
+    }
+    async fn create(&self, _: &ServiceKey, _: &Value) -> Result<(), ApiError> {
+        self.asked()
+    }
+    async fn replace(&self, _: &ServiceKey, _: &Value) -> Result<(), ApiError> {
+        self.asked()
+    }
+    async fn delete(&self, _: &ServiceKey, _: &str, _: &str) -> Result<(), ApiError> {
+        self.asked()
+    }
+    async fn pods(&self, _: &ServiceKey) -> Result<Vec<Pod>, ApiError> {
+        self.asked()
+    }
+    async fn account(&self, _: &ServiceKey) -> Result<bool, ApiError> {
+        self.asked()
+    }
+}
+
+#[tokio::test]
+async fn while_the_api_server_is_away_it_is_tried_now_and_then_and_not_for_each_service() {
+    let fake = Fake::new(1);
+    let mut index = Index::new(Settings::default());
+    fake.with(|state| {
+        for n in 0..500 {
+            let account = format!("web-{n}");
+            let key = ServiceKey::new("shop", format!("{account}-0"));
+            state.server.put_pod(&key, pod(&account, &json!({})));
+        }
+        while let Some(change) = state.server.feed.pop_front() {
+            index.apply(change);
+        }
+    });
+    let (_sender, registry) = watch::channel(index.registry());
+    let away = Away::default();
+    let generator = Generator {
+        services: away.clone(),
+        leadership: Leadership::alone(),
+        registry,
+        periods: Periods::default(),
+        observer: Heard::default(),
+    };
+    let task = tokio::spawn(generator.run());
+    tokio::time::sleep(Duration::from_millis(3_500)).await;
+    task.abort();
+    // After 0, 1 and 3 s: those that are under way at once, and never all five hundred.
+    let asked = away.0.load(Relaxed);
+    assert!((3 * 8..=3 * 16).contains(&asked), "{asked}");
 }
 
 #[tokio::test]

@@ -113,13 +113,28 @@ fn weight(pod: &Pod, report: &mut Report) -> u32 {
     })
 }
 
+/// How many upstreams a pod may list: each costs work whenever a Service comes or goes, and whoever
+/// needs more is as well off with all.
+const MOST_UPSTREAMS: usize = 1_000;
+
 /// What the pod calls. An entry that is no service is left out alone, since the others say what they
 /// say; where there is no other, the annotation says nothing.
 fn upstreams(pod: &Pod, namespace: &Arc<str>, report: &mut Report) -> Upstreams {
     let Some(text) = annotation(pod, keys::UPSTREAMS) else { return Upstreams::All };
     let mut listed = BTreeSet::new();
     let mut wrong = Vec::new();
-    for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+    let items = || text.split(',').map(str::trim).filter(|item| !item.is_empty());
+    let entries = items().count();
+    if entries > MOST_UPSTREAMS {
+        report.problem(
+            Reason::InvalidValue,
+            &values::annotation(keys::UPSTREAMS),
+            format!("there are {entries} entries and at most {MOST_UPSTREAMS} are read, so the pod is given all services"),
+            "list the services that the pod calls, or leave the annotation out",
+        );
+        return Upstreams::All;
+    }
+    for item in items() {
         if is_dns_label(item) {
             listed.insert(ServiceKey::new(namespace.clone(), item));
         } else if let Ok(key) = item.parse() {

@@ -72,6 +72,22 @@ fn the_list_is_read_entry_by_entry() {
 }
 
 #[test]
+fn a_thousand_entries_are_read_and_not_one_more() {
+    let entries =
+        |count: usize| (0..count).map(|n| format!("shop/s{n}")).collect::<Vec<_>>().join(",");
+    let projection = project(&[pod(Some(&entries(1_000)))]);
+    assert_eq!(listed(&projection).unwrap().len(), 1_000);
+    assert!(found(&projection, Reason::InvalidValue).is_empty());
+
+    let projection = project(&[pod(Some(&entries(1_001)))]);
+    assert_eq!(listed(&projection), None);
+    let found = found(&projection, Reason::InvalidValue);
+    assert_eq!((found.len(), found[0].severity), (1, Severity::Problem));
+    assert_eq!(found[0].object.to_string(), "Pod shop/web");
+    assert!(found[0].message.contains("1001 entries and at most 1000 are read"), "{}", found[0]);
+}
+
+#[test]
 fn a_listed_name_that_nobody_bears_is_warned_of_until_somebody_does() {
     let all = [pod(Some("cart,pay/till,fresh"))];
     let projection = project(&all);

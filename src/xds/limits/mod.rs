@@ -15,7 +15,7 @@ use std::time::Duration;
 
 pub(super) use body::Metered;
 pub use denial::{Counts, Denial};
-pub(super) use names::Counted;
+pub(super) use names::Names;
 pub(super) use room::{Connection, Room, StreamSeat};
 
 /// The limits.

@@ -177,6 +177,11 @@ impl StreamSeat {
         Ok(())
     }
 
+    /// What a request may hold.
+    pub(in crate::xds) fn limits(&self) -> &Limits {
+        &self.connection.room.limits
+    }
+
     /// Counts a refusal, and says it.
     pub(in crate::xds) fn refuse(&self, reason: Denial) -> tonic::Status {
         self.connection.room.stats.refused.add(reason);
