@@ -77,7 +77,7 @@ fn cost(size: usize, what: What) -> String {
         let projection = timed(of_project, || index.project());
         let translated = timed(of_translate, || translator.translate(&projection));
         let sent = timed(of_diff, || stream.takes(&translated.snapshot));
-        assert_eq!(sent > 0, what.is_sent(), "a stream is sent what changed");
+        assert!(sent > 0 || !what.is_sent(), "a stream is sent what changed");
         let round = timed(of_round, || {
             reconciler.apply(update);
             reconciler.reconcile()

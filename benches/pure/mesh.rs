@@ -22,8 +22,8 @@ impl What {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Endpoint, Self::Http, Self::Tcp, Self::Removed, Self::Pod];
 
-    /// Whether a stream is sent something: of what goes it is told no more than the name, and other pods
-    /// are none of its business.
+    /// Whether a stream is sent something each time: of what goes it may be told no more than the name, and other
+    /// pods are none of its business.
     pub fn is_sent(self) -> bool {
         !matches!(self, Self::Removed | Self::Pod)
     }

@@ -41,6 +41,8 @@ struct Told {
 pub struct Reconciler {
     index: Index,
     translator: Translator,
+    /// Whether a translation has begun and not come to its end.
+    pub(super) translating: bool,
     names: MeshNames,
     held: Held,
     pins: Option<Arc<Pins>>,
@@ -64,6 +66,7 @@ impl Reconciler {
             index: Index::new(index),
             names: translate.names.clone(),
             translator: Translator::new(translate),
+            translating: false,
             pins: None,
             tried: false,
             heard: 0,
@@ -136,7 +139,12 @@ impl Reconciler {
             held: self.held.findings().cloned().collect(),
         };
         let snapshot = (!same).then(|| {
+            if std::mem::replace(&mut self.translating, true) {
+                // It panicked, and what it remembers may be half of one and half of the other.
+                self.translator = self.translator.anew();
+            }
             let translated = self.translator.translate(&projection);
+            self.translating = false;
             told.translation = translated.findings;
             if !self.tried {
                 return translated.snapshot;

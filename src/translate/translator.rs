@@ -45,6 +45,8 @@ pub struct Translator {
     findings: Findings,
     /// Those of them that are about proxies.
     of_proxies: Vec<Finding>,
+    /// That of the last snapshot.
+    generation: u64,
     snapshot: Option<Arc<Snapshot>>,
 }
 
@@ -61,6 +63,7 @@ impl Translator {
             listeners: Listeners::new(&settings),
             findings: Findings::default(),
             of_proxies: Vec::new(),
+            generation: 0,
             snapshot: None,
             common: Common {
                 settings,
@@ -71,9 +74,15 @@ impl Translator {
         }
     }
 
+    /// One that remembers nothing of projections, whose generations go on from this one's: for when a
+    /// translation did not come to its end.
+    pub fn anew(&self) -> Self {
+        Self { generation: self.generation, ..Self::new(self.common.settings.clone()) }
+    }
+
     /// The resources of a projection. An empty mesh is one too.
     pub fn translate(&mut self, projection: &Projection) -> Translated {
-        let generation = self.snapshot.as_ref().map_or(1, |last| last.generation + 1);
+        let generation = self.generation + 1;
         let Settings { mode, dns, .. } = &self.common.settings;
         let form = Form { mode: *mode, dns: dns.is_some() };
         let proxies_changed = self.proxies.follow(projection, form);
@@ -99,6 +108,7 @@ impl Translator {
                 origin: None,
             }),
         };
+        self.generation = snapshot.generation;
         self.snapshot = Some(snapshot.clone());
         self.sources = projection.services.clone();
         Translated { snapshot, findings: self.findings.clone() }

@@ -104,6 +104,18 @@ fn a_mesh_without_services_or_pods_is_one_too() {
     assert!(gone.nodes.is_empty() && gone.groups.is_empty() && gone.stems.is_empty());
 }
 
+#[test]
+fn one_that_begins_anew_goes_on_with_its_generations_and_with_nothing_else() {
+    let mut translator = Translator::new(settings(CaptureMode::RedirectAll));
+    let first = translator.translate(&mesh(50)).snapshot;
+    let mut anew = translator.anew();
+    let again = anew.translate(&mesh(50)).snapshot;
+    assert_eq!(again.generation, first.generation + 1);
+    assert_eq!(everything(&again), everything(&first));
+    let gone = translator.anew().translate(&Projection::default()).snapshot;
+    assert!(gone.generation == first.generation + 1 && gone.nodes.is_empty());
+}
+
 /// Not a benchmark: it would notice work that grows with the square of the mesh.
 #[test]
 fn a_change_costs_what_changed() {
