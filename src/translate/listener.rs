@@ -1,7 +1,6 @@
 //! The capture listener: a head for each pod, and a tail that the pods of a namespace share. That of
 //! a pod that lists its upstreams has a tail of its own, of chunks that others have too.
 
-use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use bytes::{Bytes, BytesMut};
@@ -33,6 +32,8 @@ const INSPECTION_MS: u32 = 1000;
 /// The fields of a `Listener` and a `FilterChain` that are written one by one.
 const FILTER_CHAINS: u32 = 3;
 const FILTERS: u32 = 3;
+/// What a chain takes as a field of its listener besides itself, at most: its number and its length.
+const BEFORE_A_CHAIN: usize = 6;
 
 /// A listener's own fields: its name and where it listens. On loopback nothing but redirected
 /// connections can reach it; on any other address it would be an open relay.
@@ -104,15 +105,18 @@ impl Shared {
         fixed: &Fixed,
         of_services: impl Iterator<Item = &'a chains::Chains>,
     ) -> Self {
-        let (mut tcp, mut http) = (BTreeMap::new(), vec![chains::http_to_any(fixed.mode)]);
+        let (mut tcp, mut http) = (Vec::new(), vec![chains::http_to_any(fixed.mode)]);
         for chains in of_services {
-            tcp.extend(chains.tcp.iter().map(|chain| (chain.name.as_str(), &chain.body)));
+            tcp.extend(&chains.tcp);
             http.extend(chains.http.iter().cloned());
         }
+        tcp.sort_by(|a, b| a.name.cmp(&b.name));
         http.sort_by(|a, b| a.name.cmp(&b.name));
-        let mut fields = BytesMut::new();
-        for body in tcp.into_values() {
-            field::put(FILTER_CHAINS, body, &mut fields);
+        // Megabytes, in a large mesh: to grow step by step would copy them again and again.
+        let len = tcp.iter().map(|chain| chain.body.len() + BEFORE_A_CHAIN).sum();
+        let mut fields = BytesMut::with_capacity(len);
+        for chain in tcp {
+            field::put(FILTER_CHAINS, &chain.body, &mut fields);
         }
         let tcp = fields.freeze();
         Self::of(fixed, tcp, http)
