@@ -91,6 +91,11 @@ fn s14_s19_delta_never_dangles_through_reconnects() {
 }
 
 #[test]
+fn s19_s20_sotw_names_nothing_cold_through_reconnects() {
+    all(Protocol::Sotw, &Rules { chaos: false, reconnect: true });
+}
+
+#[test]
 fn s06_s24_delta_converges_through_anything() {
     all(Protocol::Delta, &Rules { chaos: true, reconnect: true });
 }
