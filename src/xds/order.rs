@@ -1,6 +1,6 @@
 //! What waits for what: make before break, across the types of one stream (statements 19 to 22).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -122,6 +122,21 @@ impl Order {
                 endpoints.ask(name.clone(), endpoints.has(name));
             } else {
                 self.wanting.insert(name.clone(), now + ENDPOINTS);
+            }
+        }
+    }
+
+    /// The endpoints of clusters that the client refused by name are not waited for: it never asks
+    /// for them, and what does not name these clusters has to go on (statement 6). Where a cluster
+    /// of the same response that it kept needs them too, it does ask.
+    pub(super) fn refused(&mut self, clusters: &Batch, names: &[String]) {
+        let (bad, good): (Vec<_>, Vec<_>) = clusters
+            .iter()
+            .partition(|cluster| names.iter().any(|name| **name == **cluster.name()));
+        let good: BTreeSet<_> = good.into_iter().filter_map(Resource::needs).collect();
+        for needs in bad.into_iter().filter_map(Resource::needs) {
+            if !good.contains(needs) {
+                self.wanting.remove(needs);
             }
         }
     }

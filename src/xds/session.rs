@@ -259,6 +259,9 @@ impl Session {
         if let Some(view) = view {
             sub.retry_later(&flight, &names, &view, now);
         }
+        if kind == Kind::Cluster {
+            self.order.refused(&flight.resources, &names);
+        }
         Heard::Refused(Refusal { kind, words, names, generation: flight.generation, repeated })
     }
 }

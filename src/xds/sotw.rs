@@ -96,9 +96,8 @@ impl Subscription {
         } else {
             self.owed.values().filter_map(|owed| owed.now.clone()).collect::<Vec<_>>().into()
         };
-        if removals {
-            self.kept.clear();
-        }
+        let owed = &self.owed;
+        self.kept.retain(|name, _| !removals && owed.get(name).is_some_and(Owed::removal));
         if !self.kept.is_empty() {
             let all = resources.iter().chain(self.kept.values());
             resources = all.cloned().collect::<Vec<_>>().into();

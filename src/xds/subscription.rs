@@ -49,7 +49,8 @@ pub(super) struct Subscription {
     /// name, the client asked for it.
     pub(super) blank: bool,
     pub(super) owed: BTreeMap<Arc<str>, Owed>,
-    /// Clusters that are gone from the view, and stay until nothing names them any more.
+    /// Clusters as the client has them, of those that changed or are gone since. One that is gone
+    /// stays until nothing names it any more.
     pub(super) kept: BTreeMap<Arc<str>, Resource>,
     /// A response is due even if there is nothing to say in it.
     pub(super) answer: bool,
@@ -162,15 +163,20 @@ impl Subscription {
         }
     }
 
-    /// A whole-state response must go on listing a cluster whose removal has to wait.
+    /// A whole-state response must go on listing a cluster whose removal has to wait, in the form
+    /// that the client has: it may have missed later ones, and a changed cluster without endpoints,
+    /// which are gone too, would not get warm (statement 20).
     fn keep(&mut self, name: &Arc<str>, now: Option<&Resource>, has: Has, old: &View) {
         if self.protocol != Protocol::Sotw || self.kind != Kind::Cluster {
             return;
         }
-        if now.is_some() {
+        let held = |form: &Resource| has == Has::Version(form.version());
+        if now.is_some_and(held) {
             self.kept.remove(name);
         } else if has != Has::Nothing
+            && !self.kept.contains_key(name)
             && let Some(last) = old.get(self.kind, name)
+            && (now.is_none() || held(&last))
         {
             self.kept.insert(name.clone(), last);
         }

@@ -1,6 +1,7 @@
 //! What the strict client makes of responses, and what it checks.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::super::order::route_configuration;
 use super::super::{Kind, Protocol, Response, View};
@@ -12,7 +13,8 @@ use super::worlds::Worlds;
 type Versions = BTreeMap<String, String>;
 
 impl Model {
-    pub fn apply(&mut self, kind: Kind, response: &Response) {
+    /// Takes in a response, and returns the names of which another form came than it had.
+    pub fn apply(&mut self, kind: Kind, response: &Response) -> BTreeSet<Arc<str>> {
         let tables: BTreeSet<_> =
             self.have.entry(Kind::Routes).or_default().keys().cloned().collect();
         let wanted = self.wanted.get(&kind).cloned().unwrap_or_default();
@@ -52,6 +54,42 @@ impl Model {
         }
         for name in response.removed.iter() {
             have.remove(name);
+        }
+        let news = have.iter().filter(|(name, form)| before.get(*name) != Some(*form));
+        let news: BTreeSet<_> = news.map(|(name, _)| name.clone()).collect();
+        match kind {
+            // One that goes is not awaited any more; one that is repeated as it was stays as warm
+            // as it is.
+            Kind::Cluster => {
+                self.cold.retain(|name| have.contains_key(name));
+                self.cold.extend(news.iter().cloned());
+            }
+            // Endpoints warm a cluster, whether or not they changed.
+            Kind::Endpoints => {
+                for resource in response.resources.iter() {
+                    if have.contains_key(resource.name()) {
+                        self.cold.remove(resource.name());
+                    }
+                }
+            }
+            Kind::Listener | Kind::Routes | Kind::VirtualHost => {}
+        }
+        news
+    }
+
+    /// Nothing that just came names a cluster that is new or changed and whose endpoints have not
+    /// followed: an Envoy answers 503 for the one, and may serve an outdated other meanwhile.
+    pub fn check_warm(&self, kind: Kind, news: &BTreeSet<Arc<str>>) {
+        if !self.warm || matches!(kind, Kind::Cluster | Kind::Endpoints) {
+            return;
+        }
+        for name in news {
+            for cluster in words(&self.have[&kind][name].0, "clusters") {
+                assert!(
+                    !self.cold.contains(cluster.as_str()),
+                    "{kind:?} {name}: {cluster} is not warm"
+                );
+            }
         }
     }
 

@@ -209,7 +209,9 @@ async fn run(worlds: &mut Worlds, served: &Served, seed: u64, told: &str) {
     for n in 0..CLIENTS {
         let protocol = if n.is_multiple_of(2) { Protocol::Delta } else { Protocol::Sotw };
         let strict = !chaos && protocol == Protocol::Delta;
-        clients.push(Client::open(served, protocol, strict).await);
+        let mut client = Client::open(served, protocol, strict).await;
+        client.model.warm = !chaos;
+        clients.push(client);
     }
     for _ in 0..STEPS {
         let at = usize::try_from(random.below(CLIENTS as u64)).unwrap();

@@ -19,6 +19,10 @@ pub type Have = BTreeMap<Arc<str>, (String, String)>;
 pub struct Model {
     pub protocol: Protocol,
     pub strict: bool,
+    /// Whether what names a cluster that is not warm is a fault.
+    pub warm: bool,
+    /// Clusters that came new or changed, and whose endpoints have not come since.
+    pub cold: BTreeSet<Arc<str>>,
     pub session: Session,
     pub now: Instant,
     pub snapshot: Option<Arc<Snapshot>>,
@@ -39,6 +43,8 @@ impl Model {
         Self {
             protocol,
             strict,
+            warm: strict,
+            cold: BTreeSet::new(),
             session: Session::new(protocol, None, Arc::new(|_| Ok(()))),
             now: Instant::now(),
             snapshot: None,
@@ -110,6 +116,13 @@ impl Model {
         // What was still to come, no server can know of: the client names the versions that it has.
         self.cold.clear();
         self.named = false;
+        // A delta client that says it has the endpoints of a changed cluster gets them from nobody:
+        // an Envoy ends that warming after 15 s with the ones it has, and serves the old one until
+        // then. In state of the world all of them come again.
+        if self.protocol == Protocol::Delta {
+            let endpoints = self.have.entry(Kind::Endpoints).or_default();
+            self.cold.retain(|name| !endpoints.contains_key(name));
+        }
     }
 
     pub fn reconnect(&mut self) {
@@ -201,8 +214,9 @@ impl Model {
         assert!(response.removed.iter().all(|name| !names.contains(name)));
         self.nonces.insert(kind, response.nonce.to_string());
         if !refuse {
-            self.apply(kind, &response);
+            let news = self.apply(kind, &response);
             self.check();
+            self.check_warm(kind, &news);
         }
         let wants = match self.protocol {
             Protocol::Sotw => Wants::All(self.wanted.get(&kind).into_iter().flatten().collect()),

@@ -27,6 +27,7 @@ fn run(seed: u64, protocol: Protocol, rules: &Rules) {
     let mut worlds = Worlds::default();
     let strict = !(rules.chaos || rules.reconnect && protocol == Protocol::Sotw);
     let mut model = Model::new(protocol, strict);
+    model.warm = !rules.chaos;
     if random.below(2) == 0 {
         worlds.change(&mut random);
         model.publish(&mut worlds);
@@ -90,6 +91,11 @@ fn s14_s19_delta_never_dangles_through_reconnects() {
 }
 
 #[test]
+fn s19_s20_sotw_names_nothing_cold_through_reconnects() {
+    all(Protocol::Sotw, &Rules { chaos: false, reconnect: true });
+}
+
+#[test]
 fn s06_s24_delta_converges_through_anything() {
     all(Protocol::Delta, &Rules { chaos: true, reconnect: true });
 }
@@ -110,4 +116,24 @@ fn the_checks_of_the_model_can_fail() {
     assert!(panicked.is_err(), "a listener names a cluster that is not there");
     let names: BTreeSet<_> = worlds.world.snapshot().nodes.keys().cloned().collect();
     assert_eq!(names.len(), 1);
+}
+
+#[test]
+fn the_check_for_warm_clusters_can_fail() {
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let mut worlds = Worlds::default();
+        worlds.world.service("a", "1;").set(Kind::Listener, "l", "1;clusters=a");
+        let mut model = Model::new(protocol, false);
+        model.warm = true;
+        model.publish(&mut worlds);
+        model.connect();
+        let lossy = std::panic::AssertUnwindSafe(|| {
+            for _ in 0..10 {
+                model.down.retain(|response| response.kind != Some(Kind::Endpoints));
+                model.receive(false);
+                model.deliver();
+            }
+        });
+        assert!(std::panic::catch_unwind(lossy).is_err(), "{protocol:?}: the endpoints are lost");
+    }
 }

@@ -1,7 +1,11 @@
 //! Refusals: statement 6.
 
-use super::super::{Heard, Kind};
+use std::time::Duration;
+
+use super::super::order::ENDPOINTS;
+use super::super::{Heard, Kind, Protocol};
 use super::rig::{Rig, expect, one};
+use super::warm::{delta, settle, sotw};
 use super::world::{CDS, EDS, LDS, RDS, World};
 
 #[test]
@@ -123,4 +127,30 @@ fn s06_a_refused_removal_is_tried_again() {
     let gone = one(rig.publish(world.remove(LDS, "a")));
     rig.nack(&gone, &[], "I like it");
     expect(&rig.publish(world.set(LDS, "b", "2")), &[(LDS, &["b"], &["a"])]);
+}
+
+#[test]
+fn s06_s19_what_names_no_refused_cluster_goes_on() {
+    for (mut world, mut rig) in [sotw(), delta()] {
+        let clusters: &[&str] = if rig.protocol == Protocol::Sotw { &["a", "b"] } else { &["b"] };
+        world.service("b", "1").set(LDS, "l", "2").set(RDS, "t", "2");
+        // They might name the new cluster, so they wait for its endpoints, which the client asks for
+        // when it has taken in the cluster.
+        let step = rig.publish(&mut world);
+        expect(&step, &[(CDS, clusters, &[])]);
+        let rest = rig.nack(&one(step), &[], "Error adding/updating cluster(s) b: no such filter");
+        expect(&rest, &[(LDS, &["l"], &[]), (RDS, &["t"], &[])]);
+        settle(&mut rig, &rest);
+        expect(&rig.publish(world.set(LDS, "l", "3")), &[(LDS, &["l"], &[])]);
+    }
+}
+
+#[test]
+fn s06_s19_after_a_refusal_without_names_the_rest_waits_no_longer_than_for_a_silent_client() {
+    for (mut world, mut rig) in [sotw(), delta()] {
+        let step = rig.publish(world.service("b", "1").set(LDS, "l", "2"));
+        expect(&rig.nack(&one(step), &[], "no"), &[]);
+        expect(&rig.wait(ENDPOINTS - Duration::from_millis(1)), &[]);
+        expect(&rig.wait(Duration::from_millis(1)), &[(LDS, &["l"], &[])]);
+    }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::Version;
-use super::rig::{Rig, expect, one};
+use super::rig::{Rig, body, expect, one};
 use super::warm::{delta, settle, sotw};
 use super::world::{CDS, EDS, LDS, RDS, VHDS};
 
@@ -135,4 +135,19 @@ fn s19_after_a_reconnect_a_cluster_waits_for_the_routes_of_this_stream() {
     let deadline = rig.session.deadline(rig.now).unwrap() - rig.now;
     assert!(deadline <= Duration::from_millis(300));
     expect(&rig.wait(deadline), &[(CDS, &[], &["a"])]);
+}
+
+#[test]
+fn s19_s20_a_cluster_whose_removal_waits_stays_as_the_client_has_it() {
+    let (mut world, mut rig) = sotw();
+    let step = rig.publish(world.cluster("a", "2"));
+    expect(&step, &[(CDS, &["a"], &[]), (EDS, &["a"], &[])]);
+    // A form that the client never gets, since its answer is awaited, and then none.
+    expect(&rig.publish(world.cluster("a", "3")), &[]);
+    world.remove(CDS, "a").remove(EDS, "a").service("b", "1").set(LDS, "l", "2");
+    expect(&rig.publish(&mut world), &[]);
+    // The endpoints are gone: in another form it would not get warm while the listener names it.
+    let next = rig.ack(&step[0], &[]);
+    expect(&next, &[(CDS, &["b", "a"], &[])]);
+    assert_eq!(body(&next[0], "a"), "2");
 }
