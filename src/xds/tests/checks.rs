@@ -32,24 +32,7 @@ impl Model {
                 _ => true,
             };
             if known {
-                let version = resource.version().to_string();
-                let news = before.get(name).is_none_or(|(_, old)| *old != version);
-                match kind {
-                    Kind::Cluster if news => {
-                        self.cold.insert(name.to_string());
-                    }
-                    Kind::Endpoints => {
-                        self.cold.remove(name.as_ref());
-                    }
-                    Kind::Listener | Kind::Routes | Kind::VirtualHost if news && self.strict => {
-                        for cluster in words(&body, "clusters") {
-                            let warm = !self.cold.contains(&cluster);
-                            assert!(warm, "{kind:?} {name}: {cluster} is not warm");
-                        }
-                    }
-                    _ => {}
-                }
-                have.insert(name.clone(), (body, version));
+                have.insert(name.clone(), (body, resource.version().to_string()));
             }
         }
         for name in response.removed.iter() {

@@ -31,8 +31,6 @@ pub struct Model {
     pub wanted: BTreeMap<Kind, BTreeSet<String>>,
     pub nonces: BTreeMap<Kind, String>,
     pub extra: BTreeSet<String>,
-    /// Clusters that are new or changed, and whose endpoints have not come since.
-    pub cold: BTreeSet<String>,
     pub down: VecDeque<Response>,
     pub up: VecDeque<Request>,
     pub named: bool,
@@ -52,7 +50,6 @@ impl Model {
             wanted: BTreeMap::new(),
             nonces: BTreeMap::new(),
             extra: BTreeSet::new(),
-            cold: BTreeSet::new(),
             down: VecDeque::new(),
             up: VecDeque::new(),
             named: false,
@@ -113,8 +110,6 @@ impl Model {
         self.up.clear();
         self.nonces.clear();
         self.wanted.clear();
-        // What was still to come, no server can know of: the client names the versions that it has.
-        self.cold.clear();
         self.named = false;
         // A delta client that says it has the endpoints of a changed cluster gets them from nobody:
         // an Envoy ends that warming after 15 s with the ones it has, and serves the old one until
