@@ -180,7 +180,8 @@ impl Subscription {
         let mut resources: Vec<Resource> = Vec::new();
         let mut removed = Vec::new();
         let mut joined = Vec::new();
-        let changed = self.owed.values().any(|owed| owed.changed() && owed.due(kind, removals));
+        let changed = std::mem::take(&mut self.renewed)
+            || self.owed.values().any(|owed| owed.changed() && owed.due(kind, removals));
         self.owed.retain(|name, owed| {
             if !(owed.due(kind, removals) || changed && owed.why == Why::Refused) {
                 return true;

@@ -115,7 +115,8 @@ impl Subscription {
             self.covered()
         } else {
             let mut resources: Vec<Resource> = Vec::new();
-            let changed = self.owed.values().any(Owed::changed);
+            let renewed = std::mem::take(&mut self.renewed);
+            let changed = renewed || self.owed.values().any(Owed::changed);
             self.owed.retain(|_, owed| {
                 if owed.why == Why::Refused && !changed {
                     return true;

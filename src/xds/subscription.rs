@@ -54,6 +54,8 @@ pub(super) struct Subscription {
     pub(super) kept: BTreeMap<Arc<str>, Resource>,
     /// A response is due even if there is nothing to say in it.
     pub(super) answer: bool,
+    /// Something was asked for whose content had changed as well: what was refused goes with it.
+    pub(super) renewed: bool,
     pub(super) flights: Flights,
     /// What was refused and goes again by and by.
     pub(super) retries: Retries,
@@ -73,6 +75,7 @@ impl Subscription {
             owed: BTreeMap::new(),
             kept: BTreeMap::new(),
             answer: false,
+            renewed: false,
             flights: Flights::default(),
             retries: Retries::default(),
             refusal: None,
@@ -115,7 +118,8 @@ impl Subscription {
     /// Makes a name due, whether or not the client has it.
     pub(super) fn ask(&mut self, name: Arc<str>, has: Has) {
         let now = self.view.get(self.kind, &name);
-        self.owed.insert(name, Owed { has, now, why: Why::Asked });
+        let before = self.owed.insert(name, Owed { has, now, why: Why::Asked });
+        self.renewed |= before.as_ref().is_some_and(Owed::changed);
     }
 
     /// Takes in a newer view. The work is proportional to what changed, as far as the snapshot

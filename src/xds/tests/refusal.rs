@@ -152,3 +152,19 @@ fn s06_s19_after_a_refusal_without_names_the_rest_waits_no_longer_than_for_a_sil
         expect(&rig.wait(ENDPOINTS / 2), &[(LDS, &["l"], &[])]);
     }
 }
+
+#[test]
+fn s06_s20_what_was_refused_goes_with_changed_endpoints_that_a_changed_cluster_needs() {
+    let cases: [(_, &[&str], &[&str]); 2] =
+        [(sotw(), &["a", "b"], &["a", "b"]), (delta(), &["b"], &[])];
+    for ((mut world, mut rig), more, same) in cases {
+        let step = one(rig.publish(world.set(EDS, "a", "2").set(EDS, "b", "2")));
+        let step = one(rig.ack(&step, more));
+        expect(std::slice::from_ref(&step), &[(EDS, &["b"], &[])]);
+        expect(&rig.ack(&step, same), &[]);
+        let step = one(rig.publish(world.set(EDS, "a", "3").set(EDS, "b", "3")));
+        expect(&rig.nack(&step, same, "no"), &[]);
+        let step = rig.publish(world.service("a", "4"));
+        expect(&step, &[(CDS, &["a"], &[]), (EDS, &["a", "b"], &[])]);
+    }
+}
